@@ -52,12 +52,12 @@ class GoingOn {
     const LoopSetting& loop_;
     const Clock clock_;
     std::uint64_t last_;         // time of the last agreement
-    std::uint64_t between_ = 0;  // calls from then to the next one
+    std::uint64_t between_ = 0;  // number of calls from then to the next agreement
     std::uint64_t left_ = 0;
     bool out_of_time_ = false;
 };
 
-// `calls` is the maximum over the ranks of the transfers in a pass.
+// `calls` is the largest number of transfers that any rank has in a pass.
 template <class Order>
 LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_t calls, Order order,
                         RankResult& result) {

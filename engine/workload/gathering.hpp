@@ -28,7 +28,7 @@ struct Group {
 };
 
 // Return the group of `rank` in a phase with writers. `nodes` has the node of each rank. With grouping node, every node
-// has `writers` groups, or one for each of its ranks if those are fewer. With grouping global, all ranks together have
+// has `writers` groups, but at most one group for each of its ranks. With grouping global, all ranks together have
 // `writers` groups. The groups of a node, or of all ranks, differ in size by one at most.
 Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t rank);
 
@@ -114,7 +114,7 @@ struct GatherSetting {
 // Called by the members other than the writer. Return false if a halt came first. A member sends an empty message when
 // it is out of time, and a second one if the writer already expects its next piece.
 bool send_pieces(const GatherSetting& gather, RankResult& result);
-// The members wait until the writer releases them, after it has closed the file.
+// Members wait until the writer has closed the file and then released them.
 bool wait_for_writer(const GatherSetting& gather);
 void release_members(const GatherSetting& gather);
 

@@ -21,7 +21,7 @@ struct ItemData {
     std::uint64_t bytes = 0;
     bool synchronise = false;   // before the file is closed
     Stream stream{};            // initial content of the buffer
-    std::uint64_t written = 0;  // pieces, of all items
+    std::uint64_t written = 0;  // number of pieces, in all items
 };
 
 template <class Io>
@@ -75,7 +75,7 @@ struct Link {
     }
 };
 
-// Each pass sets a mode that differs from the last. The owner's permissions do not change.
+// Each pass sets a mode that differs from the mode of the previous pass. The owner's permissions do not change.
 template <class Io>
 struct ChangeMode {
     unsigned others = 0;
@@ -99,7 +99,7 @@ struct Truncate {
     }
 };
 
-// Each pass sets a value that differs from the last.
+// Each pass sets a value that differs from the value of the previous pass.
 template <class Io>
 struct SetAttribute {
     std::span<std::byte> value;
@@ -179,7 +179,7 @@ template <class Io>
 using FileCreate = OpenMoveClose<Io, false, O_CREAT | O_EXCL | O_WRONLY>;
 template <class Io>
 using FileOpen = OpenMoveClose<Io, true, O_RDONLY | O_NOFOLLOW>;
-// These open files for reading and writing, though one is enough. Creation accepts existing files.
+// These open files for reading and writing, although one of the two is enough. Creation accepts existing files.
 template <class Io>
 using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR>;
 template <class Io>

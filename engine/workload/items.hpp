@@ -19,7 +19,7 @@
 
 namespace strakes {
 
-// The items [first, last) of one owner exist. Each rename toggled the names of the items from `first` up to its end.
+// The existing items of an owner, [first, last). Each rename toggled the names from `first` to a number in rename_ends.
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -117,8 +117,8 @@ class ItemBelow {
   public:
     explicit ItemBelow(const ItemName& name) noexcept : name_(name) {}
 
-    // Return whether a directory fits. Every valid plan's does: a set's name, an owner, and 16 levels with at most
-    // 65,536 leaves.
+    // Return whether a directory's path fits. Paths of every valid plan fit: a set's name, an owner, and 16 levels with
+    // at most 65,536 leaves.
     [[nodiscard]] static bool fits(std::string_view directory) noexcept { return directory.size() < kMostDirectory; }
     // Set the directory of the items that follow. It must fit.
     void enter(std::string_view directory) noexcept {
@@ -206,7 +206,7 @@ class ItemPath {
     std::array<char, std::size_t{2} * PATH_MAX> text_{};
 };
 
-// `leaves` holds the open directories of several portions: leaf l of this one is leaves[l - first_leaf].
+// `leaves` holds the open directories of several portions: leaf l of this portion is leaves[l - first_leaf].
 struct ItemPortion {
     std::uint32_t owner;
     ItemName name;
@@ -256,7 +256,7 @@ struct LeafBelow {
     std::string path;
 };
 
-// The items of a locator in seeded order, a different one in each pass.
+// The items of a locator in a seeded order, which differs from pass to pass.
 class ShuffledItems {
   public:
     ShuffledItems(const ItemLocator& locator, std::uint64_t key) noexcept

@@ -21,7 +21,8 @@ namespace strakes {
 
 namespace {
 
-// Libraries take paths. Return the path of the plan's directory, or one in /proc that is valid while it is open.
+// Libraries take paths. Return the path of the plan's directory, or a path in /proc that is valid while the directory
+// is open.
 std::string path_for_library(int directory) {
     const std::string path = path_of(directory);
     return path.empty() ? "/proc/thread-self/fd/" + std::to_string(directory) : path;
@@ -36,7 +37,7 @@ class LibraryTransfer final : public TransferBase {
           file_(setting, phase_, file_number(), seat.rank),
           own_file_(setting, phase_, own_file_number(), seat.rank),
           data_(seat.libraries->file(phase_.backend)) {}
-    // Without a timed section the file is still open, on all ranks.
+    // If the timed section was not run, the file is still open on all ranks.
     ~LibraryTransfer() override {
         if (data_->is_open()) static_cast<void>(data_->close());
     }
@@ -101,9 +102,9 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
-    // If a library keeps failures quiet, a rank that cannot open the file waits inside the library for the others to
-    // close it, and they wait for the rank. So every rank tries to open the file alone before the timed section. An
-    // empty file of the same name replaces a new one in this trial.
+    // If a library hides failures, a rank that cannot open the file waits inside the library until the other ranks
+    // close the file, and these wait for the rank. So before the timed section, every rank tries to open the file
+    // alone, or an empty file of the same name if the phase creates the file.
     [[nodiscard]] Outcome try_to_open() const {
         Descriptor file;
         return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);
@@ -142,7 +143,7 @@ class LibraryTransfer final : public TransferBase {
         }
         result.open = elapsed(before, setting_.clock.now());
         if (failed == 0 && seat_.rank == 0) result.hints = data_->hints();
-        // Libraries fail on all ranks if they fail on one, and only that rank knows the cause.
+        // If a library fails on one rank, it fails on all ranks, but only the first of them knows the cause.
         if (known != 0 && !knows_why) return std::nullopt;
         return failure;
     }
@@ -166,8 +167,8 @@ class LibraryTransfer final : public TransferBase {
         result.failure->offset_bytes = end.mismatch ? end.mismatch->offset_bytes : end.offset;
     }
 
-    // Synchronising and closing wait for all ranks that have the file open. No rank does either if one has failed or
-    // was halted.
+    // Synchronising and closing wait for all ranks that have the file open. If a rank has failed or was halted, no rank
+    // does either.
     bool is_orderly(RankResult& result) {
         if (result.failure) seat_.alarm();
         auto [failed, halted, unused] = agree({result.failure ? 1U : 0U, setting_.halted() ? 1U : 0U, 0});
@@ -178,10 +179,9 @@ class LibraryTransfer final : public TransferBase {
         if (failed != 0 && keeps_quiet()) abandon();
         return failed == 0 && halted == 0;
     }
-    // Return whether a rank may not learn that its write failed. Later calls of the library may then never return.
+    // Return whether a rank might get no error if its write fails. Later calls of the library might then never return.
     [[nodiscard]] bool keeps_quiet() const { return together() && seat_.libraries->keep_failures_quiet(); }
-    // The library keeps the file open until the process ends. Truncate a new file, so that its space is free
-    // nevertheless.
+    // Leave the file open: the library keeps it open until the process ends. Truncate a new file to free its space.
     void abandon() {
         data_->forget();
         if (!writes_new() || seat_.rank != 0) return;
@@ -206,7 +206,7 @@ class LibraryTransfer final : public TransferBase {
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(failure_of(step.call, step.error));
     }
-    // Return a failure with the library's message, which may say more than an error number, and the system's.
+    // Return a failure with the system's message and the library's, which may say more than an error number.
     [[nodiscard]] Failure failure_of(std::string_view operation, int error) const {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
@@ -243,7 +243,7 @@ class LibraryTransfer final : public TransferBase {
         blame_space(failure);
         return failure;
     }
-    // If the file system is full, name this as the cause.
+    // If the file system is full, add this cause to the failure.
     void blame_space(Failure& failure) const {
         struct statvfs space{};
         if (::fstatvfs(setting_.root, &space) != 0 || space.f_bavail > 0) return;
@@ -263,8 +263,8 @@ class LibraryTransfer final : public TransferBase {
         }
         return missing;
     }
-    // The position of the data in the file is not known. Compare the file's allocated bytes with those that all ranks
-    // wrote.
+    // Return the number of missing bytes if the position of the data in the file is unknown: the bytes that all ranks
+    // wrote minus the allocated bytes of the file.
     [[nodiscard]] std::uint64_t missing_of_all(int file) const {
         const off_t end = ::lseek(file, 0, SEEK_END);
         const std::uint64_t size = end > 0 ? static_cast<std::uint64_t>(end) : 0;

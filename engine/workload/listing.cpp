@@ -31,12 +31,12 @@ bool is_directory(int parent, const dirent& entry) noexcept {
     return ::fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-// A directory to read. If several ranks share it, each takes the entries whose names hash to its place among them.
+// A directory to read. If several ranks share the directory, each takes the entries whose names hash to its number.
 struct Task {
     std::string path;  // below the plan's directory
     std::uint32_t place = 0;
     std::uint32_t sharers = 1;
-    bool foreign = false;  // not of an item tree: find descends into all directories
+    bool foreign = false;  // outside the item trees: find descends into all directories
 
     [[nodiscard]] bool has(std::string_view name) const noexcept {
         if (sharers == 1) return true;
@@ -103,7 +103,7 @@ class Listing final : public Workload {
   private:
     [[nodiscard]] bool finds() const noexcept { return phase_.operation == MetadataOperation::find; }
 
-    // Add this rank's part of the trees of a set, given by one of the set's phases.
+    // Add this rank's part of the trees of a set. `set` is any phase of the set.
     void add_trees(const MetadataPhase& set) {
         const std::uint32_t ranks = setting_.plan.ranks;
         const bool all = phase_.share == Share::all;
@@ -148,7 +148,7 @@ class Listing final : public Workload {
     }
 
     // Divide the directories of a tree evenly among the ranks. If there are fewer directories than ranks, several ranks
-    // share one.
+    // share a directory.
     void deal(std::vector<std::string>& paths, std::uint32_t ranks) {
         const std::uint64_t many = paths.size();
         if (many >= ranks) {

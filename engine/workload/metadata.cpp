@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
 
-// Calls take a name relative to an open leaf. `Io` creates and opens the tree.
+// Calls take a name relative to an open leaf directory. `Io` creates and opens the tree.
 template <class Backend>
 struct Relative {
     using Io = Backend;
@@ -48,12 +48,12 @@ struct Relative {
     static Leaf leaf_of(Leaf opened) noexcept { return opened; }
     static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
     static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return name; }
-    // Return the directory that a call takes for the items that follow.
+    // Return the directory that calls on the following items take.
     static int enter(Name& /*name*/, const Leaf& leaf) noexcept { return leaf.get(); }
 };
 
-// Calls take a path relative to the plan's directory, and no leaf is opened. For ranks that work on the trees of all
-// ranks: the number of open leaves would grow with the square of the number of ranks.
+// Calls take a path relative to the plan's directory, and no leaf directory is opened. For ranks that work on the trees
+// of all ranks, because the number of open leaf directories would grow with the square of the number of ranks.
 template <class Backend>
 struct Below {
     using Io = Backend;
@@ -299,7 +299,7 @@ class Metadata : public Workload {
         return {.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync, .stream = stream()};
     }
 
-    // The timed loop. One clock reading per operation, allocates nothing, locks nothing, prints nothing.
+    // The timed loop. Reads the clock once per operation. Allocates nothing, locks nothing, prints nothing.
     template <class Operation>
     void loop(Operation operation, RankResult& result) {
         const Clock clock = setting_.clock;

@@ -1,4 +1,4 @@
-// A rank runs the workload of its part. Afterwards it learns which state the other parts have left.
+// A mixed phase. Each rank runs the workload of its part, and then receives the state that the other parts have left.
 #include <string>
 #include <vector>
 
@@ -63,7 +63,7 @@ class Mixed final : public Workload {
     const MixedPhase& mixed_;
     std::size_t mine_;                              // the part of this rank
     std::vector<PhaseSetting> settings_;            // of the parts, whose workloads refer to them
-    std::vector<std::unique_ptr<Workload>> parts_;  // all in a process's first rank, else its own only
+    std::vector<std::unique_ptr<Workload>> parts_;  // on the first rank of a process all parts, else one
 };
 
 }  // namespace

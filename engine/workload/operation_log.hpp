@@ -19,7 +19,7 @@ struct LoggedOperation {
     std::int32_t error = 0;
 };
 
-// Highest number of rows in a message.
+// Maximum number of rows in a message.
 inline constexpr std::size_t kLogBatch = 1000;
 
 class OperationLog {

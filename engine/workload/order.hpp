@@ -42,8 +42,8 @@ inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::
 
 // Orders of transfers: restart(pass) begins a pass, counted from 0, and next() returns the offset of the next transfer.
 // next() is called at most once for each transfer of the rank in a pass.
-//
-// From the first transfer to the last.
+
+// The transfers from the first to the last.
 class InOrder {
   public:
     explicit constexpr InOrder(const Region& region) noexcept : region_(region) { restart(0); }
@@ -66,10 +66,10 @@ class InOrder {
     std::uint64_t at_ = 0, run_end_ = 0;
 };
 
-// The transfers of one contiguous run in seeded order, a different one in each pass. If all passes had the same order,
-// the next transfer would always be the least recently read one, as in no application. `outer` determines the order.
-// `inner` (default: identity) determines which transfers exist: the first `count` of the order in which they were
-// written.
+// The transfers of one contiguous run in a seeded order that differs from pass to pass. If all passes had the same
+// order, the next transfer would always be the least recently read one, which no application does. `outer` determines
+// the order. `inner` (default: identity) determines which transfers exist: the first `count` of the order in which they
+// were written.
 class Shuffled {
   public:
     constexpr Shuffled(const Region& region, const Permutation& outer) noexcept
@@ -93,7 +93,7 @@ class Shuffled {
     std::uint64_t index_ = 0;
 };
 
-// Transfers drawn independently, with replacement, so that some repeat before others occur.
+// Transfers drawn independently, with replacement, so that some transfers repeat before others occur.
 class Drawn {
   public:
     Drawn(const Region& region, std::uint64_t key) noexcept

@@ -53,7 +53,7 @@ struct PoolsOfSet {
     std::vector<Pool> pools;   // by rank
 };
 
-// Each entry is written by the one rank that works for its owner. Other ranks read it after the next barrier.
+// Each entry is written by one rank, which works for the entry's owner. Other ranks read it after the next barrier.
 struct PlanState {
     explicit PlanState(const Plan& plan);
 
@@ -100,7 +100,7 @@ struct PlanState {
     return phase.files + ".samples";
 }
 
-// Only its parts have entries.
+// A mixed phase has no entry; its parts have entries.
 [[nodiscard]] inline std::string entry_of(const MixedPhase& /*phase*/, std::uint32_t /*owner*/) { return {}; }
 
 // Return the rank whose data or items this rank works on.

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kStatFiles = 100;
 constexpr std::uint64_t kReadPieces = 256;
-// On a quiet machine, sleeps end at most this late with the timer slack below. The rest is spent spinning.
+// On an idle machine, with the timer slack below, a sleep ends at most this late. So the rank spins for this time.
 constexpr std::uint64_t kAwakeNs = 60'000;
 constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // so that a halt is noticed
 constexpr unsigned long kSlackNs = 1'000;
@@ -177,7 +177,7 @@ class Probe final : public Workload {
             static_cast<void>(::posix_fadvise(data_.get(), static_cast<off_t>(offset_of(number)),
                                               static_cast<off_t>(phase_.file_bytes), POSIX_FADV_DONTNEED));
     }
-    // Return the offset of a piece to read. It is far from the previous one, which defeats read-ahead.
+    // Return the offset of a piece to read. Consecutive pieces are far apart, which defeats read-ahead.
     [[nodiscard]] std::uint64_t offset_of(std::uint64_t number) const noexcept {
         constexpr std::uint64_t kStep = 97;  // coprime to kReadPieces
         return number * kStep % kReadPieces * phase_.file_bytes;

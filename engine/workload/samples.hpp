@@ -1,5 +1,5 @@
-// Sizes and positions of samples, and their order in an epoch. All of them follow from the seed and numbers, and none
-// is stored.
+// Sizes and positions of samples, and their order in an epoch. All are computed from the seed and the numbers of files
+// and samples, so nothing is stored.
 #pragma once
 
 #include <algorithm>
@@ -104,8 +104,8 @@ class Batches {
   public:
     Batches(std::uint64_t count, std::uint64_t ahead) : count_(count), ready_(ahead) {}
 
-    // Called by a reader. Wait for room and return the next batch to read, or nothing if all are taken or over() is
-    // true.
+    // Called by a reader. Wait for room in the queue and return the next batch to read. Return nothing if all batches
+    // are taken or over() is true.
     template <class Over>
     std::optional<std::uint64_t> take(const Over& over) {
         std::unique_lock lock(mutex_);

@@ -149,12 +149,12 @@ class SmallFiles final : public Workload {
     [[nodiscard]] std::uint64_t flow_count(FlowCall call) const noexcept {
         return static_cast<std::uint64_t>(std::ranges::count(phase_.flow, call, &FlowOperation::call));
     }
-    // Return the growth of the list: the files that every loop leaves, and the files that one loop creates.
+    // Return the growth of the list: the files that all loops leave, plus the files that one loop creates.
     [[nodiscard]] std::uint64_t growth() const noexcept {
         const std::uint64_t created = flow_count(FlowCall::create);
         return phase_.transactions * (created - flow_count(FlowCall::remove)) + created;
     }
-    // Return the number of files that the pool must exceed, so that each deletion leaves some.
+    // Return the number of files that the pool must exceed, so that each deletion leaves a file.
     [[nodiscard]] std::uint64_t least() const noexcept { return flow_count(FlowCall::remove); }
 
     PoolFault work(PoolCalls<Io>& calls, RankResult& result) {
@@ -171,14 +171,14 @@ class SmallFiles final : public Workload {
         return {};
     }
 
-    // Return whether to begin another operation. Called only if there is one, so out_of_time means that work was left.
+    // Return whether to begin another operation. Called only if one remains, so out_of_time means that work was left.
     bool goes_on(RankResult& result) const noexcept {
         if (setting_.halted()) return false;
         result.out_of_time = before_ >= deadline_;
         return !result.out_of_time;
     }
 
-    // Record an operation. One clock reading each.
+    // Record an operation. Reads the clock once.
     void note(FlowCall call, std::uint64_t bytes, RankResult& result) noexcept {
         const std::uint64_t now = setting_.clock.now();
         const std::uint64_t took = elapsed(before_, now);
@@ -246,8 +246,8 @@ class SmallFiles final : public Workload {
         std::uint64_t n_ = 0;
     };
 
-    // Transactions of Postmark (Katcher 1997): each reads or appends, then creates or deletes. A file of the largest
-    // size is not appended to. A full pool (twice its initial size) only shrinks, and a pool of one file only grows.
+    // Transactions of Postmark (Katcher 1997): each reads or appends, then creates or deletes. Files of the largest
+    // size are not extended. A full pool (twice its initial size) only shrinks, and a pool of one file only grows.
     PoolFault transact(PoolCalls<Io>& calls, RankResult& result) {
         Choices choices(rule_.key_of_phase(setting_.index));
         const bool endless = phase_.stop.rule == StopRule::seconds;

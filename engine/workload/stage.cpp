@@ -1,5 +1,5 @@
 // Delivers one whole file to every rank. Readers copy it piece by piece into memory that the ranks of a node share.
-// Reader j of every node has the pieces j, j + readers, ...: its column. With broadcast, the nodes divide the pieces of
+// Reader j of every node has the pieces j, j + readers, ... (a column). With broadcast, the nodes divide the pieces of
 // a column among them and exchange them. Without readers, every rank reads the file itself.
 #include <sched.h>
 
@@ -129,7 +129,7 @@ class Stage final : public Workload {
     [[nodiscard]] std::span<std::byte> place_of(std::uint64_t piece) const noexcept {
         return memory_.subspan(header_bytes() + piece * phase_.transfer_bytes, bytes_of(piece));
     }
-    // Return the number of available pieces of a column. Other processes also change it.
+    // Return the number of available pieces of a column. Other processes also change this number.
     [[nodiscard]] std::atomic_ref<std::uint64_t> there(std::size_t column) const noexcept {
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(memory_.data() + column * kLine));
     }

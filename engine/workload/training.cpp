@@ -26,8 +26,8 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint64_t kMostLookedAt = 1024;  // number of files whose cached pages are counted; of more, a sample
-constexpr std::uint64_t kSettling = 1;         // first steps, which utilisation does not include
+constexpr std::uint64_t kMostLookedAt = 1024;  // files whose cached pages are counted; of more, a sample
+constexpr std::uint64_t kSettling = 1;         // number of first steps that utilisation excludes
 constexpr std::uint64_t kLongestNapNs = 100'000'000;
 
 // Results of one reader.
@@ -174,7 +174,7 @@ class Training final : public Workload {
         seat_.progress.publish(samples_, bytes_);
     }
 
-    // Write the files of this rank, to which files are assigned round-robin.
+    // Write the files of this rank. Files are assigned to ranks round-robin.
     void generate(RankResult& result) {
         seat_.progress.at("generating");
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
@@ -272,7 +272,7 @@ class Training final : public Workload {
         }
     }
 
-    // A reader: fetch batches until none is left, waiting for room in the queue.
+    // A reader: fetch batches until no batch is left, waiting for room in the queue.
     void bring(Batches& batches, std::uint64_t reader, Read& read, std::uint64_t start) {
         Pace pace = setting_.pace(start, static_cast<std::uint32_t>(setting_.plan.ranks * phase_.readers));
         while (const auto batch = batches.take([this] { return over(); })) {

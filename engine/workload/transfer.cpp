@@ -93,10 +93,10 @@ class Transfer : public TransferBase {
 
   private:
     [[nodiscard]] bool gathers() const noexcept { return phase_.gathers(); }
-    // If nothing of the owner was written, the file may not exist.
+    // The file might not exist if the owner's data was never written.
     [[nodiscard]] bool opens_file() const noexcept { return touches_file() && (writes_new() || count_ > 0); }
-    // Return the file whose cache this rank examines. In a write phase it is the one that this rank writes, since other
-    // ranks may not have created theirs yet.
+    // Return the file whose cache this rank examines. In a write phase, this is the file that the rank writes, because
+    // files of other ranks might not exist yet.
     [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;

@@ -62,7 +62,7 @@ class TransferBase : public Workload {
     [[nodiscard]] bool touches_file() const noexcept {
         return phase_.takes_part(owner_) && (!phase_.gathers() || group_.writer() == seat_.rank);
     }
-    // Return whether this rank examines the cache: one rank for each file of the set, but one per node for a shared
+    // Return whether this rank examines the cache: one rank per file of the set, but one rank per node for a shared
     // file, which every node may cache.
     [[nodiscard]] bool looks_at_cache() const noexcept {
         if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
@@ -128,7 +128,7 @@ class TransferBase : public Workload {
         if (!reads_the_front()) return region().transfers;
         return std::min(region().transfers, set_.done[owner_] * set_.written->transfer_bytes / phase_.transfer_bytes);
     }
-    // Return whether the written data is the front of the rank's part, and this phase works on a front of it.
+    // Return whether the written data is the start of the rank's part, and this phase works on a start of that data.
     [[nodiscard]] bool reads_the_front() const noexcept {
         if (set_.written->access != Access::segmented || merged() || set_.written->gathers()) return false;
         if (phase_.access != Access::segmented && phase_.access != Access::random) return false;
@@ -182,7 +182,7 @@ class TransferBase : public Workload {
         }
         if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
-            // The file's own rank is on another node, but an earlier phase may have read the file here.
+            // Another node's rank examines this file, but an earlier phase may have read the file on this node.
             CacheState unused;
             return file.look(true, unused, &CacheState::resident_before_bytes);
         }

@@ -33,8 +33,8 @@ class WearOut {
         : exchange_(stop.rule == StopRule::wear_out ? seat.exchange : nullptr), rank_(seat.rank) {}
 
     [[nodiscard]] bool wanted() const noexcept { return exchange_ != nullptr; }
-    // Return the number of operations to reach, at least `done`. Waits for all ranks. Every rank must call it in its
-    // timed section, even if it has finished or failed. Only the first call of a rank counts.
+    // Return the number of operations that every rank must reach, at least `done`. Waits for all ranks. Every rank must
+    // call it in its timed section, even if it has finished or failed. Only the first call of a rank counts.
     std::uint64_t agree(std::uint64_t done) {
         if (!wanted() || agreed_) return done;
         agreed_ = true;
@@ -115,8 +115,8 @@ template <class Io>
     return move_all(reading, bound, buffer, offset);
 }
 
-// One clock reading per call, and another one to stamp or to verify data. That time is part of the phase and reported
-// as result.data, but is not part of a call's latency.
+// Reads the clock once per call, and once more to stamp or verify data. The time for stamping and verifying is part of
+// the phase and reported as result.data, but is not part of a call's latency.
 template <class File, class Order>
 LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) {
     const Clock clock = loop.setting.clock;

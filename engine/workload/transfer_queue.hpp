@@ -13,7 +13,7 @@
 namespace strakes {
 
 // Latency is the time from the submission of a request to the detection of its completion. Before the loop ends, it
-// waits for all requests in flight. Without an error, the completed transfers are then the first ones in order.
+// waits for all requests in flight. If no request failed, the completed transfers are then the first ones in order.
 template <class File, class Order>
 class QueuedLoop {
   public:
@@ -135,7 +135,7 @@ class QueuedLoop {
             result_.verified_bytes += buffer.size();
     }
 
-    // Report the failure with the lowest offset, if several requests in flight fail.
+    // If several requests in flight fail, report the failure with the lowest offset.
     void fail(bool reading, int error, std::uint64_t offset, const std::optional<Mismatch>& mismatch = {}) noexcept {
         stopping_ = true;
         if (std::exchange(end_.failed, true) && offset >= end_.offset) return;

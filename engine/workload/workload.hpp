@@ -63,8 +63,8 @@ struct PhaseSetting {
         return {plan, other, state, root, name, clock, halt, impact};
     }
     [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
-    // Return the pace of one of the `sharers` ranks that keep the file system busy in this phase. It has no deadline:
-    // work is also paid for after the phase's time is over, so even a short phase stays below the limit.
+    // Return the pace of one of the `sharers` ranks that keep the file system busy in this phase. The pace has no
+    // deadline: it also delays ranks after the phase's time is over, so that even a short phase stays below the limit.
     [[nodiscard]] Pace pace(std::uint64_t start, std::uint32_t sharers) const noexcept {
         return {impact, sharers, clock, &halt, start, UINT64_MAX};
     }
@@ -99,7 +99,7 @@ struct Latencies {
         merge(waits, other.waits);
     }
 
-    // All histograms by number. of_kind() returns null for one that does not exist.
+    // All histograms by number. of_kind() returns null for a histogram that does not exist.
     static constexpr std::uint8_t kCalls = 0, kReads = 1, kWaits = 2, kFirstOfFlow = 3;
     [[nodiscard]] std::uint8_t kinds() const noexcept {
         return static_cast<std::uint8_t>(kFirstOfFlow + of_flow.size());
@@ -129,7 +129,7 @@ struct Seat {
     OperationLog* log = nullptr;
     Exchange* exchange = nullptr;       // with the other ranks
     LibraryFiles* libraries = nullptr;  // null if the ranks are threads
-    // Halt all ranks. For a rank that fails where the others would wait for it.
+    // Halts all ranks. Called by a rank that fails in a step where the others would wait for this rank.
     std::function<void()> alarm = {};  // NOLINT(readability-redundant-member-init)
 };
 
@@ -262,7 +262,7 @@ class Workload {
 
     using Outcome = std::optional<Failure>;
 
-    // Called by rank 0, before the others prepare; in a metadata phase by the first rank in each directory.
+    // Called by rank 0, before the other ranks prepare. In a metadata phase, by the first rank in each directory.
     virtual Outcome lead() = 0;
     // Called by the first rank of every process, after any lead() of this rank. Updates the plan's state for this
     // phase.
@@ -271,8 +271,8 @@ class Workload {
     virtual Outcome prepare(RankResult& result) = 0;
     // The timed section. Sets start, end and any failure, and modifies only its own result.
     virtual void run(RankResult& result) = 0;
-    // Called by every rank after the timed section, even if that failed. Records the state for later phases, closes
-    // files and examines the cache.
+    // Called by every rank after the timed section, even if the timed section failed. Records the state for later
+    // phases, closes files and examines the cache.
     virtual void finish(RankResult& result) = 0;
 
     // If ranks are processes, they exchange their changes of the plan's state after finish(), as bytes.
@@ -283,11 +283,11 @@ class Workload {
 // Return the workload of a phase for one rank. A new kind is one line in this registry.
 std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat);
 
-// Return the clock reading after which nothing new begins, for a phase that begins at `start`. Never for the rule
-// amount.
+// Return the clock reading after which a phase that begins at `start` begins no operation. UINT64_MAX for the rule
+// `amount`.
 std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept;
 
-// A workload whose failures have the server's message, which Io::explain() adds.
+// A workload that passes its failures to Io::explain(), which adds the server's message.
 template <class Inner, class Io>
 class Explained final : public Inner {
   public:

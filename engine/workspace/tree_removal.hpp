@@ -31,10 +31,10 @@
 
 namespace strakes {
 
-// Shared by the ranks. Each calls work(), which returns when no work is left.
+// One object is shared by the ranks of a process. Each rank calls work(), which returns when no work is left.
 class TreeRemoval {
   public:
-    // The share of one of `of` processes, each with `threads` threads that call work().
+    // The share of process `number` of `of` processes. In each process, `threads` threads call work().
     struct Share {
         std::uint32_t number = 0;
         std::uint32_t of = 1;
@@ -43,8 +43,8 @@ class TreeRemoval {
 
     // Prepare to remove everything in `directory`, which messages call `name`. Count removed files and directories in
     // `removed`, which other threads may read. The constructor reads the upper levels to divide the work, so all
-    // processes must have constructed theirs before any of them calls work(). Directories shared by several workers
-    // remain, empty. One process must remove them with a second TreeRemoval.
+    // processes must have constructed their object before any process calls work(). Directories shared by several
+    // workers remain, empty. One process must remove them with a second TreeRemoval.
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share)
@@ -76,7 +76,7 @@ class TreeRemoval {
         const std::lock_guard lock(mutex_);
         return left_.paths;
     }
-    // Why the first of them could not be removed.
+    // Return why the first path in left() could not be removed.
     [[nodiscard]] std::optional<Failure> failure() {
         const std::lock_guard lock(mutex_);
         return left_.failure;
@@ -85,11 +85,12 @@ class TreeRemoval {
     static constexpr std::size_t kMostLeft = 64;
 
   private:
-    // Plans create at most 17 levels of directories. Deeper ones are not ours.
+    // Plans create at most 17 levels of directories. Deeper directories are not part of a plan.
     static constexpr int kMostLevels = 32;
     static constexpr int kMostGrowingLooks = 3;
-    // Directories are shared by all workers until there are kEnoughEach subdirectories per worker, or kMostShared
-    // shared directories. Each process reads every shared directory completely, so at most kMostShareReaders take part.
+    // All workers enter a directory and divide its entries, until there are kEnoughEach subdirectories per worker or
+    // kMostShared shared directories. Each process reads these directories in full, so at most kMostShareReaders take
+    // part.
     static constexpr std::size_t kMostShared = 256;
     static constexpr std::uint32_t kMostShareReaders = 64;
     static constexpr std::size_t kEnoughEach = 8;
@@ -114,7 +115,7 @@ class TreeRemoval {
         return entry.d_type == DT_DIR || entry.d_type == DT_UNKNOWN;
     }
 
-    // Paths that could not be removed, and why the first of them.
+    // Paths that could not be removed, and the reason for the first path.
     struct Left {
         std::vector<std::string> paths;
         std::optional<Failure> failure;
@@ -135,8 +136,8 @@ class TreeRemoval {
         std::string name;
         std::string path;
     };
-    // Descriptors of shared directories, by index. Each rank has its own, because ranks that are threads do not share a
-    // descriptor table.
+    // Descriptors of shared directories, by index. Each rank has separate descriptors, because ranks that are threads
+    // do not share a descriptor table.
     using Opened = std::map<std::size_t, Descriptor>;
     // State of one rank.
     struct Walk {
@@ -151,16 +152,15 @@ class TreeRemoval {
         }
     };
 
-    // A directory below a shared one, with its contents; or the files of a shared directory whose names fall to part
-    // `part`.
+    // A directory below a shared one, with its contents; or the files of a shared directory whose names hash to `part`.
     struct Piece {
         std::size_t shared;
         std::string name;  // empty for files
         std::uint32_t part = 0;
     };
 
-    // Divide the tree level by level. If a level has few directories, all workers enter them and divide their entries.
-    // If it has many, each worker gets some of them.
+    // Divide the tree level by level. If a level has few directories, all workers enter these directories and divide
+    // the entries. If the level has many, each worker gets some directories.
     void share_out(Share share) {
         struct Found {
             std::size_t shared;
@@ -251,7 +251,7 @@ class TreeRemoval {
         }
         left.take(std::move(left_now));
     }
-    // Remove the files whose names fall to this part.
+    // Remove the files whose names hash to this part.
     void remove_part(const Piece& piece, Left& left, Walk& walk) {
         const int directory = directory_of(piece.shared, walk.opened);
         remove_entries(directory, left, [&](const dirent& entry, Left& left_now, bool& gone) {
@@ -292,7 +292,7 @@ class TreeRemoval {
         }
         if (errno == ENOENT) return true;
         if (left.paths.size() == left_before)
-            left.add("rmdir", path, errno);  // otherwise an entry of it is listed already
+            left.add("rmdir", path, errno);  // otherwise an entry of the directory is listed
         return false;
     }
     void empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {

@@ -17,8 +17,8 @@
 namespace strakes {
 
 inline constexpr const char* kMarker = ".strakes-marker";
-// Prefix of the name of a file next to the plan's directory, followed by the plan's id. It says where the plan's
-// objects are, and exists as long as they do.
+// Prefix of the name of a file next to the plan's directory, followed by the plan's id. The file says where the plan's
+// objects are, and exists as long as the objects.
 inline constexpr const char* kObjectsNote = ".strakes-objects-";
 
 class Workspace {
@@ -26,7 +26,7 @@ class Workspace {
     // Why the directory cannot be used. If refused(), the request is at fault, otherwise the file system.
     struct Fault {
         Failure failure;
-        std::string key;  // key of the request that is at fault; empty if none is
+        std::string key;  // key of the request that is at fault; empty if no key is
         [[nodiscard]] bool refused() const noexcept { return !key.empty(); }
     };
 
@@ -35,7 +35,7 @@ class Workspace {
     explicit Workspace(bool inside_ceph = false, bool with_objects = false) noexcept
         : inside_ceph_(inside_ceph), with_objects_(with_objects) {}
 
-    // Create directory/id. An existing one is accepted if `prepared`.
+    // Create directory/id. An existing directory is accepted if `prepared`.
     [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
 
     // Open a directory/id that another process created.
@@ -75,7 +75,7 @@ class Workspaces {
   public:
     using Fault = Workspace::Fault;
 
-    // Uses `id` in each of the directories. A Ceph file system or a bucket must be the only one.
+    // Uses `id` in each of the directories. A directory in a Ceph file system or a bucket must be the only one.
     Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects);
 
     // As in Workspace, for all directories. If make() fails, no directory remains.
@@ -89,7 +89,7 @@ class Workspaces {
     [[nodiscard]] Workspace& first() noexcept { return all_.front(); }
     // Descriptor of the directory of a rank.
     [[nodiscard]] int root(std::uint32_t rank) const noexcept { return all_[rank % all_.size()].root(); }
-    // Name for messages: relative to the request's directory in the first one, absolute in the others.
+    // Name for messages: relative to the request's directory in the first directory, absolute in the others.
     [[nodiscard]] const std::string& name(std::uint32_t rank) const noexcept { return names_[rank % names_.size()]; }
 
   private:

@@ -1,5 +1,5 @@
-"""Basis of all rooms: errors, units, safe files, processes, and the language of texts.
+"""The packages of strakes all build on this one: errors, units, safe files, processes, and the language of texts.
 
-It imports no other room. ``files.py`` opens every file of a store, and follows no link. ``language.py`` looks up texts
-in ``zh.po``. First file to read: ``errors.py``.
+It imports no other package. ``files.py`` opens all files of a store and never follows a link there. ``language.py``
+looks up translations in ``zh.po``. First file to read: ``errors.py``.
 """

@@ -1,12 +1,12 @@
-"""Errors with what failed, where, why and the next step; each class has its exit status."""
+"""Exceptions that say what failed, where, why, and what to do next. Each class sets the exit status of the command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Longer lines of an error are cut, since inputs are quoted in them. At 80 columns this is a screen of 50 lines.
+# Maximum length of a line of an error, because errors quote inputs of any length: a screen of 50 lines of 80 columns.
 _MOST_CHARACTERS = 4000
-BROKEN_PIPE_STATUS = 141  # as shells report for a program ended by SIGPIPE
+BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
 
 
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -21,9 +21,9 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 class StrakesError(Exception):
-    """An error a user can act on.
+    """An error that a user can act on.
 
-    ``what`` failed, ``where`` (host, rank, path, server), ``why`` in the system's own words, ``remedy`` to try next.
+    ``where``: host, rank, path or server. ``why``: often the system's message. ``remedy``: what to try next.
 
     >>> print(BadInputError("DIR is not a directory", where="/etc/passwd", remedy="Give a directory."))
     DIR is not a directory; where: /etc/passwd; next: Give a directory.
@@ -42,7 +42,7 @@ class StrakesError(Exception):
         return "; ".join([self.what, *self._reasons()])
 
     def lines(self) -> list[str]:
-        """Return the lines to print."""
+        """Return the lines of the error to print."""
         shown = [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
         return [
             text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}... ({len(text)} characters)"
@@ -55,17 +55,17 @@ class StrakesError(Exception):
 
 
 class MeasurementError(StrakesError):
-    """The measured thing failed during measurement."""
+    """The measured file system failed during the measurement."""
 
     exit_status = 1
 
 
 class ServersDeadError(MeasurementError):
-    """Servers did not answer for so long that the command was ended."""
+    """The servers of the file system did not answer for so long that the command was ended."""
 
 
 class BadInputError(StrakesError):
-    """Bad usage or input, refused before the target was touched."""
+    """Wrong usage or input, rejected before anything was done to the measured file system."""
 
     exit_status = 2
 
@@ -81,12 +81,12 @@ class EnvironmentLacksError(StrakesError):
 
 
 class StoppedForOthersError(StrakesError):
-    """A measurement gave way to other people's work (--neighbour): ended in order, as by Ctrl-C."""
+    """The measurement disturbed other users (--neighbour), so it was ended in order, as by Ctrl-C."""
 
     exit_status = 130
 
 
 class InterruptedByUser(StrakesError):
-    """Ctrl-C or SIGTERM: ended in order."""
+    """Ctrl-C or SIGTERM ended the command in order."""
 
     exit_status = 130

@@ -1,4 +1,4 @@
-"""Kinds of files, recognised by their beginning, and the commands that take them."""
+"""Kinds of files that strakes recognises by their beginning, and the commands that read each kind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BEGINNING_BYTES = 1 << 16
 
 
 class FileKind(NamedTuple):
-    """A kind of file: its name, the commands that take it, and a pattern found in its beginning."""
+    """A kind of file: its name, the commands that read it, and a pattern that matches the beginning of the file."""
 
     name: str
     commands: str
     pattern: str = ""
 
 
-# TOML files, by a key or table at the top that only this kind has.
+# Kinds of TOML files, each by a top-level key or table that no other kind has.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Other files; the first pattern that is found decides. Patterns match blanks within a line only: across lines, the time
-# would grow with the square of their number.
+# Kinds of other files; the first pattern that matches decides. Patterns match blanks within a single line: over several
+# lines, the time would grow with the square of the number of blanks.
 OTHER_KINDS = {
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
@@ -63,7 +63,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return the kind of the file at a path and its key in the tables above, or None if it is unknown."""
+    """Return the key in ``TOML_KINDS`` or ``OTHER_KINDS`` and the kind of a file, or None if the kind is unknown."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -78,9 +78,9 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError if another command takes the file. ``name``: of the kind that is wanted.
+    """Raise BadInputError that names the right command if a file is of another kind than ``wanted``.
 
-    Readers of TOML files check the kind themselves.
+    ``name``: the wanted kind in the message. Between kinds of TOML files, only :func:`read_toml` distinguishes.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

@@ -1,8 +1,8 @@
-"""Open and replace files so that no link, pipe or device of another user is followed, waited for or written through.
+"""Open and replace files safely: never follow a link, wait for a pipe or write to a device of another user.
 
-Every path is walked from ``/`` by directory descriptors (as systemd's CHASE_SAFE): links of this user and of root are
-followed, a link of anybody else raises PlantedFileError. Files that strakes keeps in its stores have one name, are
-regular, and are never opened through a link.
+Every path is resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Links of this user and
+of root are followed; a link of another user raises PlantedFileError. Files in stores ("kept" files) must be regular,
+must have a single hard link, and are never opened through a symbolic link.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import BinaryIO
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 
 _PIECE_BYTES = 1 << 20
-# O_PATH needs no right to read the directories on the way; O_DIRECTORY triggers automounts.
+# O_PATH works without read permission for the directories of a path; O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_MOST_LINKS = 40  # on a path, as the kernel (man page path_resolution(7))
+_MOST_LINKS = 40  # maximum number of links in a path, as in the kernel (path_resolution(7))
 
 
 class PlantedFileError(PermissionError):
-    """A file or directory that another user can have prepared."""
+    """Another user could have put this file, directory or link there as a trap."""
 
     def __init__(self, why: str, path: Path | str) -> None:
         super().__init__(errno.EACCES, why, str(path))
 
 
 def default_root() -> Path:
-    """Return the store: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
+    """Return the store's directory: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
     if chosen := os.environ.get("STRAKES_STORE"):
         return Path(chosen).expanduser().absolute()
     data_home = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(data_home):  # the specification wants relative ones ignored
+    if os.path.isabs(data_home):  # the XDG specification says to ignore relative paths
         return Path(data_home) / "strakes"
     try:
         return Path.home() / ".local" / "share" / "strakes"
@@ -52,22 +52,22 @@ def default_root() -> Path:
 
 
 def open_directory(path: Path, *, make: int = 0) -> int:
-    """Open a directory; ``make``: the mode of directories that are missing, 0 where none is made.
+    """Return a descriptor of a directory. ``make``: mode for creating missing directories; 0: do not create them.
 
-    Raises PlantedFileError for a link of another user on the way, OSError.
+    Raises PlantedFileError if the path contains a link of another user, OSError if the directory cannot be opened.
     """
     with _directory(path, make=make) as directory:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and missing ones above it, with mode 0700. Raises OSError."""
+    """Create a directory and its missing parents with mode 0700. Raises OSError."""
     with _directory(path, make=0o700):
         pass
 
 
 def make_new_directory(path: Path) -> None:
-    """Make a directory with mode 0700. Raises FileExistsError, OSError."""
+    """Create a directory with mode 0700. Raises FileExistsError if the name is taken, OSError for other failures."""
     with _directory(path.parent) as parent:
         os.mkdir(path.name, 0o700, dir_fd=parent)
         _sync(parent)
@@ -75,8 +75,8 @@ def make_new_directory(path: Path) -> None:
 
 @contextmanager
 def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
-    """Yield a descriptor below which names can be opened."""
-    # In a user namespace, root of the machine appears as the owner of "/".
+    """Yield an O_PATH descriptor of a directory, for calls with ``dir_fd``. ``make``: as for :func:`open_directory`."""
+    # In a user namespace, the machine's root user has another number: the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     directory = _walk(os.open(start, _STEP), parts, trusted, make=make, name=path)
@@ -87,7 +87,7 @@ def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
 
 
 def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path) -> int:
-    """Return the directory that the names lead to, and close ``directory``. Raises OSError for ``name``."""
+    """Resolve ``parts`` from ``directory``, close it, and return a descriptor. An OSError shows the path ``name``."""
     left = list(reversed(parts))
     links = 0
     try:
@@ -114,7 +114,7 @@ def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, mak
 
 
 def _step(part: str, directory: int, *, make: int) -> int:
-    """Open a directory or a link."""
+    """Return a descriptor of the directory or symbolic link ``part``. ``make``: as for :func:`open_directory`."""
     try:
         return os.open(part, _STEP, dir_fd=directory)
     except FileNotFoundError:
@@ -132,7 +132,7 @@ def _step(part: str, directory: int, *, make: int) -> int:
 
 
 def _target(link: int, trusted: Collection[int], part: str) -> str:
-    """Return where a link leads, and close it."""
+    """Return the target of an open link, and close the link. Raises PlantedFileError if its owner is not trusted."""
     try:
         owner = os.fstat(link).st_uid
         if owner not in trusted:
@@ -143,7 +143,7 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
 
 
 def _sync(directory: int) -> None:
-    """Make the names in a directory durable."""
+    """Sync a directory, so that new, renamed and removed names survive a crash."""
     descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
     try:
         os.fsync(descriptor)
@@ -151,14 +151,14 @@ def _sync(directory: int) -> None:
         os.close(descriptor)
 
 
-# Files that strakes keeps
+# Files in stores
 
 
 def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
-    """Open a file that strakes keeps: ``flags`` as of open(2), ``mode``: of a file that is made.
+    """Return a descriptor of a file in a store. ``flags``: as for open(2). ``mode``: permissions of a new file.
 
-    Raises PlantedFileError for a link, a pipe or a device, and for writing also for a hard link or a file of another
-    user; OSError.
+    Raises PlantedFileError if the file is a symbolic link, pipe or device or, when opened for writing, has several hard
+    links or belongs to another user. Raises OSError if the file cannot be opened.
     """
     with _directory(path.parent) as directory:
         return _open_at(path, flags, mode, directory)
@@ -190,7 +190,7 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
 
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Write a file in place: a reader may see half of it. Raises as :func:`open_kept`."""
+    """Overwrite a file in place, so a reader can see half of the content. Raises as :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         os.fchmod(file.fileno(), mode)
@@ -198,7 +198,7 @@ def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
 
 
 def write_kernel_file(path: Path, text: str) -> None:
-    """Write to a file of the kernel, which is neither made nor emptied. Raises as :func:`open_kept`."""
+    """Write to a file in /proc or /sys, without creating or truncating it. Raises as :func:`open_kept`."""
     descriptor = open_kept(path, os.O_WRONLY)
     try:
         os.write(descriptor, os.fsencode(text))
@@ -207,21 +207,21 @@ def write_kernel_file(path: Path, text: str) -> None:
 
 
 def replace_kept(path: Path, content: bytes) -> None:
-    """Replace a file, durably: after a crash it is the old or the new one. Raises OSError."""
+    """Replace a file: after a crash, it has either the old content or all the new content. Raises OSError."""
     with _directory(path.parent) as directory:
         _replace(path.name, content, 0o600, directory)
         _sync(directory)
 
 
 def create_kept(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Make a file that has its whole content as soon as it has its name. Raises FileExistsError, OSError."""
+    """Create a file and its whole content in one step. Raises FileExistsError if the name is taken, OSError."""
     with _directory(path.parent) as directory, _fresh(content, mode, directory) as fresh:
         os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
         _sync(directory)
 
 
 def move_kept(path: Path, target: Path) -> None:
-    """Give a file another name, durably. Raises OSError."""
+    """Rename a file; the new name survives a crash. Raises OSError."""
     with _directory(path.parent) as source, _directory(target.parent) as directory:
         os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=directory)
         _sync(source)
@@ -229,22 +229,22 @@ def move_kept(path: Path, target: Path) -> None:
 
 
 def remove_kept(path: Path) -> None:
-    """Remove a file, where it is there. Raises OSError."""
+    """Remove a file if it exists. Raises OSError for other failures."""
     with suppress(FileNotFoundError), _directory(path.parent) as directory:
         os.unlink(path.name, dir_fd=directory)
 
 
 def read_kept(path: Path, most_bytes: int) -> bytes:
-    """Read a file that strakes keeps. Raises BadInputError for one that is too large; as :func:`open_kept`."""
+    """Return the content of a file in a store. Raises BadInputError if it is too large, else as :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
         return read_whole(file, path, most_bytes)
 
 
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
-    """Open a file of this user in a directory of this user, by its only name: its content is acted on in his name.
+    """Open a file for reading. Strakes acts on the content with this user's rights, so nobody else must control it.
 
-    Nobody else may be able to write either. Raises BadInputError for any other, saying that ``what`` belongs to
-    another user; OSError.
+    The file and its directory must belong to this user and be writable by nobody else; the file must have one hard
+    link. Raises BadInputError otherwise (``what``: the file's name in the message), OSError if it cannot be opened.
     """
     user = os.geteuid()
     with _directory(path.parent) as directory:
@@ -273,33 +273,33 @@ def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading that nobody can make us wait for: no pipe, no device, no directory.
+    """Open a regular file for reading, without waiting even if the path is a pipe.
 
-    Raises BadInputError for any other, OSError where it cannot be opened.
+    Raises BadInputError for a pipe, device or directory, OSError if the path cannot be opened.
     """
     return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), path)
 
 
 def _regular(descriptor: int, path: Path) -> BinaryIO:
-    """Return the open file, or close it and raise BadInputError if it is not regular."""
+    """Return the file of a descriptor. If it is not a regular file, close the descriptor and raise BadInputError."""
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
     except BaseException:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")  # closes it, whatever interrupts us from here on
+    return os.fdopen(descriptor, "rb")  # from here on, the file object closes the descriptor
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
-    """Read an open file. Raises BadInputError for one that is too large or has no end, OSError."""
+    """Return the content of an open file. Raises BadInputError if it is too large or has no end, OSError."""
     content = bytearray()
-    # Files of the kernel report a size of 0, and others may grow.
+    # The reported size can be wrong: files in /proc have a size of 0, and other files can grow.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
         piece = file.read(max(_PIECE_BYTES, size + 1 - len(content)))
         if piece is None:
-            # A file of the kernel blocks until more arrives.
+            # The read would have to wait, as for some files in /proc.
             raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
         if not piece:
             return bytes(content)
@@ -308,9 +308,10 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 
 
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
-    """Read the whole file.
+    """Return the content of a regular file.
 
-    Raises BadInputError; does not wait for the other end of a pipe, nor read a device that never ends.
+    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read. In the last case,
+    the error has the texts ``what`` and ``remedy``.
     """
     try:
         with open_regular(path) as file:
@@ -320,9 +321,9 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
 
 
 def read_below(root: Path, name: str, most_bytes: int) -> bytes:
-    """Read a regular file below a directory; links in it lead nowhere else (as RESOLVE_IN_ROOT of openat2(2)).
+    """Return the content of a file below ``root``; links cannot lead outside (as RESOLVE_IN_ROOT of openat2(2)).
 
-    Raises BadInputError; its cause is the OSError, if there is one.
+    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read.
     """
     path = root / name
     try:
@@ -366,9 +367,9 @@ def _open_below(root: Path, name: str) -> int:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file at once or not at all; it keeps its mode. Raises OSError.
+    """Replace a file atomically and keep its mode. Raises OSError.
 
-    Links of this user and of root are followed; a link or a pipe of anybody else is replaced.
+    Links of this user and of root are followed; a link or a pipe of another user is replaced.
     """
     for _ in range(_MOST_LINKS):
         with _directory(path.parent) as directory:
@@ -376,14 +377,14 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # links in a circle
+    with _directory(path.parent) as directory:  # the links form a circle: replace one of them
         _replace(path.name, content, None, directory)
 
 
 def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
-    """Replace a file below a directory at once; directories are made as needed. Raises OSError.
+    """Replace a file below a directory atomically; missing directories are created. Raises OSError.
 
-    No link below ``top`` is followed, not even one of root.
+    Links below ``top`` are never followed, even if they belong to root.
     """
     *parents, last = PurePosixPath(name).parts
     with _directory(top) as directory:
@@ -395,9 +396,9 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
-    """Write a file, or return where the link of this name leads.
+    """Write a file and return None. If the file is a trusted link, write nothing and return the target of the link.
 
-    The name is looked up once, because the owner of the directory can exchange what it names.
+    The name is looked up a single time, because the owner of the directory could replace the file in between.
     """
     try:
         found = os.open(name, _LINK, dir_fd=directory)
@@ -413,7 +414,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # A device or a pipe. /proc/PID/fd/N leads to an open file, which may have no path.
+        # Write to a device or pipe. Links such as /proc/PID/fd/N are opened by name: the open file may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
         with os.fdopen(os.open(way[0], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, dir_fd=way[1]), "wb") as file:
             file.write(content)
@@ -430,14 +431,14 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 
 @contextmanager
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
-    """Yield the name of a new durable file, which is removed if it still has that name afterwards."""
+    """Yield the name of a new file with this content. After the body, the file is removed unless it was renamed."""
     name = f".strakes-{secrets.token_hex(8)}"
     descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            # By its descriptor: the owner of the directory may have put a link to its name.
+            # By descriptor, because the owner of the directory could have replaced the file by a link.
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         yield name
@@ -447,7 +448,7 @@ def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
 
 
 def _mode_of(name: str, directory: int) -> int:
-    """Return the mode of our existing file, or the default for a new one."""
+    """Return the mode of an existing regular file of this user or root, else the default mode of new files."""
     try:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

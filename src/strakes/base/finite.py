@@ -1,4 +1,4 @@
-"""JSON without NaN and infinity, which most readers of JSON refuse."""
+"""Write JSON without NaN and infinity, which most JSON parsers reject."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_json(document: object, **style: Any) -> str:
 
 
 def finite(value: object) -> Any:
-    """Return the value with None in place of NaN and infinity, in all mappings and sequences."""
+    """Return the value with None in place of NaN and infinity, also in nested mappings and sequences."""
     if isinstance(value, Mapping):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

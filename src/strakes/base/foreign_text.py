@@ -1,6 +1,7 @@
 """Escape untrusted text: names of files, servers and users, and results of other tools.
 
-It passes one of these functions before it is shown on a terminal or a page, or written to a shell line or a CSV cell.
+Such text must pass through one of these functions before it is shown on a terminal or a page, or written to a shell
+command or a CSV cell.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import re
 import shlex
 from collections.abc import Sequence
 
-# Spreadsheets take cells that begin with these characters for formulas; East Asian ones also the wide forms.
+# Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
 
 
 def for_terminal(text: object) -> str:
-    r"""Return one line: characters that control a terminal or change the reading direction appear as codes.
+    r"""Return the text as one line; characters that control a terminal or change the reading direction are escaped.
 
     >>> print(for_terminal("a\x1b[31mb\nc\u202e"))
     a\x1b[31mb\nc\u202e
@@ -25,7 +26,7 @@ def for_terminal(text: object) -> str:
 
 
 def escaped(text: str, kept: str = "\n\r\t") -> str:
-    r"""Return the text with codes for invisible characters, except for those that are ``kept``.
+    r"""Return the text with invisible characters escaped, except the characters in ``kept``.
 
     >>> escaped("a\x1b[31m\u202e\udcff\n")
     'a\\x1b[31m\\u202e\\udcff\n'
@@ -39,20 +40,20 @@ def escaped(text: str, kept: str = "\n\r\t") -> str:
 
 
 def for_shell(line: str) -> str:
-    """Quote the words of a command line, so that it has no second command, substitution or redirection.
+    """Quote the words of a command line, so that it is a single command without substitution or redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"
     """
     try:
         words = shlex.split(line)
-    except ValueError:  # a quote without its end
+    except ValueError:  # a quote that is not closed
         words = line.split()
     return for_terminal(shlex.join(words))
 
 
 def shell_line(words: Sequence[str]) -> str:
-    r"""Return the words as a line for bash, with all bytes visible.
+    r"""Return the words quoted as a command line for bash; invisible characters and invalid bytes become codes.
 
     >>> print(shell_line(["rm", "a b", "new\nline", "bad\udcff'"]))
     rm 'a b' $'new\x0aline' $'bad\xff\''
@@ -76,19 +77,19 @@ def without_secrets(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # A password may contain a slash or an @: the host is then unknown.
+    # A password can contain a slash or an @. The host is then unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 
 def for_csv(value: object) -> object:
-    """Return a cell that spreadsheets do not evaluate; numbers stay numbers.
+    """Return the value for a CSV cell, so that spreadsheets do not evaluate it as a formula; numbers stay numbers.
 
     >>> for_csv("=1+1"), for_csv(-1.5)
     ("'=1+1", -1.5)
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip white space and invisible characters. Names need not be UTF-8, but the file is.
+    # Some spreadsheets skip leading white space and invisible characters. File names need not be UTF-8; a CSV file is.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
     text = escaped(value)
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

@@ -1,4 +1,4 @@
-"""Defer interrupts between creating something and recording that it must be removed."""
+"""Defer interrupts until a thing that was just created is recorded for removal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# SIGALRM belongs to the watchdog.
+# SIGALRM is the signal of the watchdog (runs/watchdog.py).
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Run the handlers of signals after the body. No effect in threads, which get no signals."""
+    """Delay signal handlers until the body has ended. No effect outside the main thread, which gets all signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -9,12 +9,12 @@ from unicodedata import east_asian_width
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as everywhere
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first one that is set decides (locale(7))
 _chosen = [ENGLISH]
 
 
 def wanted(environment: Mapping[str, str]) -> str:
-    """Return the language that the locale of an environment asks for.
+    """Return the language, "en" or "zh", that the locale variables of an environment select.
 
     >>> wanted({"LANG": "zh_CN.UTF-8"}), wanted({"LANG": "zh_CN", "LC_ALL": "C"}), wanted({"LANG": "fr_FR.UTF-8"})
     ('zh', 'en', 'en')
@@ -25,7 +25,7 @@ def wanted(environment: Mapping[str, str]) -> str:
 
 
 def choose(language: str) -> None:
-    """Use a language for every text from now on."""
+    """Set the language of all following texts of this process."""
     _chosen[0] = language
 
 
@@ -36,7 +36,7 @@ def current() -> str:
 
 @contextmanager
 def english() -> Iterator[None]:
-    """Make texts in English, such as those of a document for programs."""
+    """Use English in the body, for example for a document that programs read."""
     before = current()
     choose(ENGLISH)
     try:
@@ -46,7 +46,7 @@ def english() -> Iterator[None]:
 
 
 def gettext(message: str, **values: object) -> str:
-    """Return a message in the language in use, with its values; in English if it has no translation.
+    """Return a message in the language in use, or in English if it has no translation. ``values`` fill its fields.
 
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'
@@ -58,7 +58,7 @@ def gettext(message: str, **values: object) -> str:
 
 
 def _joined(text: str, values: Mapping[str, object]) -> str:
-    """Return a translation without the blanks beside those fields whose value begins or ends with a wide character.
+    """Remove the blank before or after a field of a translation if the value has a wide character on that side.
 
     >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
     '写 {size} 的{what}时'
@@ -72,7 +72,7 @@ def _joined(text: str, values: Mapping[str, object]) -> str:
 
 
 def ngettext(one: str, several: str, count: int, **values: object) -> str:
-    """Return a message about ``count`` things, which is the value ``count`` of both forms.
+    """Return the singular (``one``) or plural (``several``) of a message, with ``count`` as the value of ``{count}``.
 
     >>> ngettext("{count} run", "{count} runs", 1), ngettext("{count} run", "{count} runs", 2000)
     ('1 run', '2,000 runs')
@@ -82,7 +82,7 @@ def ngettext(one: str, several: str, count: int, **values: object) -> str:
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return the translations from English; read the first time that a language is used."""
+    """Return English message -> translation. The catalogue is read when the language is first used."""
     from importlib.resources import files
 
     from babel.messages.pofile import read_po

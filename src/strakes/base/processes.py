@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _STARTED_BY = "STRAKES_STARTED_BY"
-# The bit of SIGKILL in SigPnd (proc_pid_status(5)).
+# The bit of SIGKILL in SigPnd, the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
 # Kernel functions where FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
@@ -29,13 +29,13 @@ _MOST_POLL_S = 2e6
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Return the status of a child as soon as it ends: ``Popen.wait`` with a limit looks only every 50 ms.
+    """Return the exit status of a child as soon as it ends; ``Popen.wait`` with a limit checks only every 50 ms.
 
-    Raises subprocess.TimeoutExpired.
+    Raises subprocess.TimeoutExpired after ``timeout_s`` seconds.
     """
     try:
         ended = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):  # Linux before 5.3, or its status has been taken
+    except (AttributeError, OSError):  # Linux before 5.3, or the child was already waited for
         return child.wait(timeout_s)
     try:
         poll = select.poll()
@@ -47,7 +47,7 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 def engine_path() -> Path:
-    """Return $STRAKES_ENGINE, else the path of the engine inside the package."""
+    """Return the path of the engine: $STRAKES_ENGINE if set, else the engine inside the package."""
     from importlib import resources
 
     chosen = os.environ.get("STRAKES_ENGINE")
@@ -55,22 +55,22 @@ def engine_path() -> Path:
 
 
 def python_module(module: str, *words: str) -> list[str]:
-    """Return the command that runs a module of strakes and ignores the current directory.
+    """Return the command that runs a module of strakes without importing from the current directory.
 
-    ``python -m`` alone looks there first, and every user who may write there could make root run his code.
+    ``python -m`` alone searches that directory first, so a user who can write to it could make root run his code.
     """
     module_file = Path(__file__).resolve()
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # -I ignores the packages of the user; strakes may be one of them.
+    # -I ignores packages in the user's site directory, so it cannot be used if strakes is installed there.
     isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
 
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
-    """Yield the processes of this user and of root that run a program, each with its arguments.
+    """Yield the process id and arguments of each process of this user or of root that runs a program.
 
-    Every user can start a process under any name and with any arguments. For a setuid program the real user
-    counts.
+    Processes of other users are ignored, as they can have any name and arguments; so are setuid programs that another
+    user started.
     """
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
         with suppress(OSError):
@@ -84,16 +84,16 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def process_start(pid: int) -> int | None:
-    """Return the start of a process in clock ticks since boot (field 22 of proc_pid_stat(5)), None after its end."""
+    """Return the start of a process in clock ticks since boot (field 22 of proc_pid_stat(5)); None if it has ended."""
     fields = _fields(pid)
-    # A zombie works no more.
+    # A zombie has ended.
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
-    """Check whether a visible process has the number ``pid`` in the given PID namespace (``pid:[...]``) or in ours.
+    """Return whether a process that has the number ``pid`` in a PID namespace (``pid:[...]``) still runs.
 
-    ``started`` as :func:`process_start` says; without the right to read the namespace it decides alone.
+    ``started``: the process's start by :func:`process_start`, which identifies it if its namespace cannot be read.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
         own = re.search(r"^NSpid:.*\s(\d+)$", _told(number, "status"), re.MULTILINE)
@@ -109,12 +109,12 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return the environment variable that marks the commands of this process, which may outlive it."""
+    """Return the environment variable that marks commands as started by a process, to find them after its end."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
 def commands_of(pid: int, started: int) -> tuple[int, ...]:
-    """Return the commands that a process left running. They may have ended by now."""
+    """Return the process ids of the running commands that a process started (marked by :func:`mark_of`)."""
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
     left = []
     for number in filter(str.isdigit, os.listdir("/proc")):
@@ -125,7 +125,7 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:
-    """Return all descendants of a process, sorted by number.
+    """Return the process ids of all descendants of a process, in ascending order.
 
     >>> os.getpid() in descendants_of(os.getppid())
     True
@@ -140,9 +140,9 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return the threads that wait uninterruptibly in the kernel, each with its number of waits.
+    """Return thread id -> number of waits so far, for the threads that wait uninterruptibly in the kernel.
 
-    A process that was killed has such threads as long as one of them waits, though it counts as ended itself.
+    A killed process can still have waiting threads, although it is shown as ended.
 
     >>> kernel_waits(os.getpid())
     {}
@@ -154,14 +154,14 @@ def kernel_waits(pid: int) -> dict[int, int]:
             status = dict(line.split(":", 1) for line in _told(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # Some waits for a server look interruptible until a signal arrives.
+            # The kernel shows some waits for a server as interruptible until a signal arrives.
             if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_told(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits
 
 
 def wait_in_words(pid: int, thread: int) -> str:
-    """Return the program of a process, and the kernel function in which a thread of it waits."""
+    """Return, as text, the program of a process and the kernel function in which one of its threads waits."""
     program = _told(str(pid), "comm").strip() or "unknown"
     function = _told(f"{pid}/task/{thread}", "wchan").strip()
     told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"
@@ -169,7 +169,7 @@ def wait_in_words(pid: int, thread: int) -> str:
 
 
 def _told(place: str, name: str) -> str:
-    """Return a file of /proc; empty for a missing process or one of another user."""
+    """Return the content of /proc/``place``/``name``; "" if the process is missing or belongs to another user."""
     try:
         return Path(f"/proc/{place}/{name}").read_text(errors="replace")
     except OSError:
@@ -177,10 +177,10 @@ def _told(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    """Return the fields of proc_pid_stat(5) from the state on; empty for a missing process."""
+    """Return the fields of /proc/PID/stat (proc_pid_stat(5)) after the program's name; empty without the process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return []
-    # The second field is the program's name in parentheses and may hold anything.
+    # The second field, the program's name in parentheses, can contain any character.
     return text.rpartition(")")[2].split()

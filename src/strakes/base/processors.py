@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-# Long enough for 30 of the kernel's ticks of 10 ms on one processor, too short for anybody to notice.
+# Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
 _LOOK_S = 0.3
 
 
 def busy_share(stat: Path = Path("/proc/stat"), look_s: float = _LOOK_S) -> float | None:
-    """Return the share of all processors' time that was spent on programs during a short look; None if unknown.
+    """Return the share of processor time (0 to 1) that programs used during ``look_s`` seconds; None if unknown.
 
     >>> 0 <= (busy_share(look_s=0.05) or 0.0) <= 1
     True
@@ -24,7 +24,7 @@ def busy_share(stat: Path = Path("/proc/stat"), look_s: float = _LOOK_S) -> floa
 
 
 def _ticks(stat: Path) -> tuple[int, int] | None:
-    """Return busy ticks and all ticks; waiting for devices is not being busy."""
+    """Return the busy ticks and all ticks of the processors since boot; waiting for I/O does not count as busy."""
     try:
         user, nice, system, idle, iowait, *rest = map(int, stat.read_text().split("\n", 1)[0].split()[1:9])
     except (OSError, ValueError):

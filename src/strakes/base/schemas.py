@@ -13,7 +13,7 @@ _REMEDY = "Install strakes again: pip install --force-reinstall strakes."
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """Return the schema ``name`` ("plan", "findings") as parsed JSON; not to be changed by the caller.
+    """Return the schema ``name`` ("plan", "findings") as parsed JSON. It is cached: callers must not change it.
 
     Raises EnvironmentLacksError if the installation lacks it.
 
@@ -30,8 +30,8 @@ def load_schema(name: str) -> dict[str, Any]:
 
 
 def shipped(name: str) -> Path:
-    """Return the directory "schemas" or "examples". Raises EnvironmentLacksError if the installation lacks it."""
-    # A wheel carries them inside the package; a checkout (and an editable installation) keeps them at its top.
+    """Return the path of the directory "schemas" or "examples". Raises EnvironmentLacksError if it is missing."""
+    # A wheel has these directories inside the package, a checkout (or editable installation) at the top level.
     package = Path(__file__).resolve().parents[1]
     for place in (package / name, package.parents[1] / name):
         if place.is_dir():

@@ -8,13 +8,13 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# Unbreakable parts: blanks, or a wide character, or other characters up to the next blank or wide one; the latter two
-# with the opening and closing marks around them.
+# A part of a line that is not broken: a run of blanks, a single wide character, or a run of other characters. The last
+# two include the opening and closing marks around them.
 _UNBROKEN = re.compile(rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*")
 
 
 def columns(text: str) -> int:
-    """Return the columns of a text.
+    """Return the number of terminal columns that a text takes.
 
     >>> columns("abc"), columns("条带数 4")
     (3, 8)
@@ -25,13 +25,13 @@ def columns(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Return a text padded with blanks to ``width`` columns; ``right``: right-aligned."""
+    """Return a text padded with blanks to ``width`` columns. ``right``: align it to the right."""
     blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text, broken at blanks and between wide characters.
+    """Break a text into lines of at most ``width`` columns, at blanks and between wide characters.
 
     >>> wrapped("条带数为 4，元数据服务器", 10), wrapped("one two three", 8)
     (['条带数为', '4，元数据', '服务器'], ['one two', 'three'])

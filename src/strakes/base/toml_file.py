@@ -1,4 +1,4 @@
-"""TOML files that people write; errors name file, line, key and remedy."""
+"""Read TOML files that users write. Errors name the file, the line, the key and a remedy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from strakes.base.file_kinds import TOML_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 
 _MOST_BYTES = 1 << 20
-# A dotted key takes memory that grows with the square of its parts, and a table for each of them.
-_MOST_DOTS = 8  # doubled: up to four times the memory for a key
-# Tokens of TOML. Patterns are possessive, so that the time is proportional to the length of the text.
+# Maximum number of dots in a key. Memory grows with the square of the number of parts.
+_MOST_DOTS = 8
+
+# Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
 _TOKEN = re.compile(
     r"""(?xs)
     (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
@@ -29,7 +30,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# Path of a value: names of tables and keys, and numbers for the tables of an array.
+# Path of a value: names of tables and keys, and indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
@@ -38,25 +39,25 @@ _KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*=")
 
 @dataclass(frozen=True)
 class TomlFile:
-    """A parsed file. ``name``: for messages."""
+    """A parsed TOML file. ``name``: the file's name in messages."""
 
     name: str
     text: str
     values: dict[str, Any]
 
     def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
-        """Return an error at ``keys``, with its line."""
+        """Return an error about the value at ``keys``, with the number of its line."""
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """Return the line of ``keys`` or of the nearest table around them, else 1.
+        """Return the line number of the value at ``keys``, else of the innermost table that contains it, else 1.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
         6
         """
         lines = dict(reversed(list(_positions(self.text))))
-        if (*keys, 0) in lines:  # an array of tables as a whole
+        if (*keys, 0) in lines:  # a whole array of tables: the line of its first table
             return lines[(*keys, 0)]
         while keys and keys not in lines:
             keys = keys[:-1]
@@ -64,7 +65,7 @@ class TomlFile:
 
 
 def _positions(text: str) -> Iterator[tuple[Keys, int]]:
-    """Yield each table and key with its line."""
+    """Yield the path of each table and key with its line number."""
     table: Keys = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -80,9 +81,9 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
 
 
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
-    """Read a file. ``what``: its name in messages ("the plan"); ``kind``: the key at the top that identifies it.
+    """Read a TOML file. ``what``: its name in messages ("the plan"). ``kind``: the top-level key that identifies it.
 
-    Raises BadInputError, which for a file of another kind names the command that takes it.
+    Raises BadInputError. For a file of another kind, the error names the command that reads that kind.
     """
     refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:
@@ -100,21 +101,21 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
 
 
 def text_value(value: object) -> str:
-    """Return a text that is not empty. Raises ValueError for any other value."""
+    """Return the value if it is a string that is not empty. Raises ValueError otherwise."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it is not a text")
     return value
 
 
 def flag_value(value: object) -> bool:
-    """Return a boolean. Raises ValueError for any other value."""
+    """Return the value if it is a boolean. Raises ValueError otherwise."""
     if not isinstance(value, bool):
         raise ValueError("it must be true or false")
     return value
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    """Return a check that accepts only these words and raises ValueError otherwise."""
+    """Return a function that returns its argument if that is one of ``choices``, and raises ValueError otherwise."""
 
     def check(value: object) -> str:
         if value not in choices:
@@ -125,7 +126,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Parse a text. Raises BadInputError for text that is no TOML."""
+    """Parse a TOML text. ``name``, ``what``: as in messages. Raises BadInputError if the text is not valid TOML."""
     import tomllib
 
     try:

@@ -1,4 +1,4 @@
-"""Sizes, times and rates: parsed at the edge, printed in binary units."""
+"""Parse sizes, times and rates that users write, and format them in binary units."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TIB = 1024**4
 _SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZE_UNITS |= {"k": KIB, "m": MIB, "g": GIB, "t": TIB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB}
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-# In bytes, bytes a second or seconds: more than any file system holds, and less than 64 bits can hold.
+# Maximum value in bytes, bytes per second or seconds: more than any file system has, and it fits into 64 bits.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-# B is a byte and b is a bit, as data sheets of links write them.
+# "B" is a byte and "b" a bit, as in data sheets of network links.
 _RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")
 _COUNT = re.compile(
     r"^\s*(?:10\^([0-9]{1,2})|([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?|[0-9]{1,3}(?:_[0-9]{3})+)\s*([kKMGT]?))\s*$"
@@ -45,7 +45,7 @@ def _refusal(kind: str, text: str, remedy: str, why: str = "") -> BadInputError:
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes of a size; K, M, G, T are binary, KB, MB, GB, TB decimal. Raises BadInputError.
+    """Return a size in bytes. K, M, G, T are binary units; KB, MB, GB, TB are decimal. Raises BadInputError.
 
     >>> parse_bytes("64KiB"), parse_bytes("1.5m"), parse_bytes("1KB")
     (65536, 1572864, 1000)
@@ -54,7 +54,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of a duration. Raises BadInputError.
+    """Return a duration in seconds. Raises BadInputError.
 
     >>> parse_seconds("90"), parse_seconds("2m"), parse_seconds("250ms")
     (90.0, 120.0, 0.25)
@@ -63,13 +63,13 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Bytes a second of a rate: B is a byte, b or bit is a bit, and "/s" has to be there. Raises BadInputError.
+    """Return a rate in bytes per second. B is a byte, b or bit a bit; "/s" or "ps" is required. Raises BadInputError.
 
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
     """
     match = _RATE.match(text)
-    # Bits come in powers of ten only.
+    # Units of bits are powers of ten only.
     if match is None or (match[3] and (not match[2] or match[4] != "B")):
         remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
         raise _refusal("rate", text, remedy)
@@ -82,7 +82,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_count(text: str) -> float:
-    """Return a number of things; k, M, G, T are powers of ten. Raises BadInputError.
+    """Return a count, for example of files; k, M, G, T are powers of ten. Raises BadInputError.
 
     >>> parse_count("2_000"), parse_count("10^9"), parse_count("1e9"), parse_count("1.5M"), parse_count("40k")
     (2000.0, 1000000000.0, 1000000000.0, 1500000.0, 40000.0)
@@ -92,20 +92,20 @@ def parse_count(text: str) -> float:
         raise _refusal("number", text, "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
     power, digits, prefix = match.groups()
     count = 10.0 ** int(power) if power else float(digits) * _PREFIXES[prefix]
-    if count > 1e18:  # more than any file system has files, and less than 64 bits can hold
+    if count > 1e18:  # more files than any file system has, and it fits into 64 bits
         raise _refusal("number", text, "Give a smaller number.", " is too large")
     return count
 
 
 def _significant(value: float) -> str:
-    """At least three digits, no exponent: 1.23, 12.3, 123, 1,234."""
+    """Return a number with three significant digits or more and without an exponent: 1.23, 12.3, 123, 1,234."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
-    """Return a number with its noun. ``several``: the plural if it is not the noun with an s.
+    """Return a number with its noun. ``several``: the plural, if it is irregular.
 
     >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
     ('1 file', '1 file', '2,000 files', '0 directories')
@@ -115,7 +115,7 @@ def counted(number: float, noun: str, several: str = "") -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Return a size in binary units, whole where it is whole.
+    """Return a size in binary units; whole numbers have no decimals.
 
     >>> format_bytes(65536), format_bytes(1536), format_bytes(3901)
     ('64 KiB', '1.50 KiB', '3.81 KiB')
@@ -132,7 +132,7 @@ def format_bytes(count: float) -> str:
 
 
 def typed_bytes(count: float) -> str:
-    """Return a size as an option takes it, rounded down to whole units.
+    """Return a size in the form that options accept, rounded down to whole units.
 
     >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
     ('64MiB', '3788MiB', '26GiB', '1GiB')
@@ -144,7 +144,7 @@ def typed_bytes(count: float) -> str:
 
 
 def typed_seconds(seconds: float, *, up: bool = False) -> str:
-    """Return a duration as an option takes it; ``up``: whole, never less.
+    """Return a duration in the form that options accept. ``up``: round up to whole units.
 
     >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
     ('2m', '90s', '11m', '250ms')
@@ -157,7 +157,7 @@ def typed_seconds(seconds: float, *, up: bool = False) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration for people.
+    """Return a duration as text with three significant digits.
 
     >>> format_seconds(0.0000123), format_seconds(0.25), format_seconds(90)
     ('12.3 us', '250 ms', '90.0 s')
@@ -169,7 +169,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration of seconds or more for people.
+    """Return a duration as text in one or two units, from milliseconds to days.
 
     >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
     ('250 ms', '5.2 s', '84 s', '2 min 9 s')
@@ -192,7 +192,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Return a measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
+    """Return a measured value with its unit as text: "B/s" as MiB/s, "op/s" with separators, "s" as a duration.
 
     >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
     ('1,234 MiB/s', '612,345 op/s', '250 ms')

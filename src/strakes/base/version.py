@@ -1,3 +1,3 @@
-"""The version of the engine, the package and every run."""
+"""The version of the package and the engine, which every run records."""
 
 __version__ = "0.1.0"

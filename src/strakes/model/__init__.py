@@ -1,5 +1,5 @@
-"""Values that the rooms exchange: plans for the engine, samples, findings, and the tables of published studies.
+"""Values that the packages exchange: plans for the engine, samples, findings, and the tables of published studies.
 
-All of them are immutable; most have a form in JSON. The engine reads plans, the store keeps the rest.
+All values are immutable; most can be written as JSON. The engine reads plans; the store keeps the other values.
 First files to read: ``plan.py`` for measurements, ``portrait.py`` for findings.
 """

@@ -7,7 +7,7 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# Mean of several measures of an option in a block.
+# How several measures of an option are averaged in a block.
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
@@ -15,8 +15,8 @@ Mean = Literal["arithmetic", "geometric", "median"]
 class Option:
     """One setting that a question compares: its displayed name, and the ids of its measures.
 
-    ``mean``: of several measures, by block. The geometric mean gives all ratios the same weight, the arithmetic mean is
-    dominated by the fastest measures.
+    ``mean``: how several measures are averaged in each block. The geometric mean gives all ratios the same weight; the
+    arithmetic mean is dominated by the fastest measures.
     """
 
     label: str
@@ -26,12 +26,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A decision of a user, and the settings measured for it.
+    """A question that a run answers: a decision of a user, and the settings measured for the decision.
 
     ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted, the
-    least demanding one first; the first that is good enough is the answer. ``alike``: text if all options are alike.
-    ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with the answer,
-    e.g. that a cache answered.
+    least demanding one first; the first good enough option is the answer. ``alike``: the answer's text if all options
+    perform alike. ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with
+    the answer, e.g. that the data came from a cache.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Question:
 class Part:
     """A part of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures; of several, the median is used. ``ratio``: the two sides as text.
+    ``a``, ``b``: ids of measures, whose median is used. ``ratio``: a text that names the two sides.
     """
 
     ratio: str
@@ -69,13 +69,13 @@ class Claim:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures of all parts, each once."""
+        """Return the ids of the measures of all parts, without duplicates."""
         return tuple(dict.fromkeys(measure for part in self.parts for measure in (*part.a, *part.b)))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of the chosen option with another: how many times better it is, with interval and grade."""
+    """How many times better the chosen option is than another option, with interval and grade."""
 
     option: str
     measure: str
@@ -90,9 +90,9 @@ class Answer:
     """The best available answer to one question.
 
     ``chosen``, ``measure``: the option that is best or good enough, and its first measure. ``against``: the comparison
-    that decides the grade. ``within``: for "alike", the factor within which all options are. ``confidence``: of each
+    that decides the grade. ``within``: for "alike", the factor by which options differ at most. ``confidence``: of each
     single interval. ``blocks``: number of blocks that measured both options of ``against``. ``alike``, ``advises``,
-    ``remark``: as in the question.
+    ``remark``: as in :class:`Question`.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A cell: one setting of a study's factors, its plan, and the figures taken from the plan's phases."""
+"""A cell: one combination of the levels of a study's factors, its plan, and the measures of the plan's phases."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# A phase has at most one of these metrics, and any number of the others.
+# A phase has at most one of these metrics, and any number of other metrics.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Load of the machine, and use of accelerators in training. They accompany the rates, and are no reason to
-# repeat a cell.
+# Load of the machine, and use of accelerators in training. They are reported in addition to the rates, but a cell is
+# never repeated to measure them more precisely.
 SIDE_METRICS: tuple[Metric, ...] = (
     "device_busy",
     "iowait",
@@ -53,13 +53,13 @@ SIDE_METRICS: tuple[Metric, ...] = (
     "utilisation",
 )
 
-# The plan of another tool's figures, whose phases are unknown.
+# Placeholder for the unknown plan of figures that were imported from another tool.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure of one phase of a cell's plan. ``settings`` are added to the cell's settings."""
+    """One quantity measured in one phase of a cell's plan. ``settings``: in addition to the settings of the cell."""
 
     phase: str
     metric: Metric
@@ -67,12 +67,12 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Whether it only accompanies the rate of its phase."""
+        """Return whether the metric is one of ``SIDE_METRICS``."""
         return self.metric in SIDE_METRICS
 
     @property
     def suffix(self) -> str:
-        """The part of the measure's id after the cell's key."""
+        """Return the part of the measure's id that follows the cell's key."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
@@ -80,10 +80,10 @@ class Measure:
 class Cell(Record):
     """One combination of the levels of a study's factors: its plan and the measures of the plan.
 
-    ``priority``: cells of priority 1 are measured unless the budget is very short, others if time allows. ``layout``:
-    required layout of its files, None for the default. ``precision``: relative half-width to reach, None for the run's.
-    ``fingerprint``: of the plan; for an ``imported`` cell, which has no plan, of the settings that must agree to
-    compare two runs. ``knobs``: settings of the file system during its visits, restored afterwards.
+    ``priority``: cells of priority 1 are omitted only if the budget is very short, others if time is short. ``layout``:
+    required layout of its files, None for the default. ``precision``: relative half-width of the interval to reach,
+    None for the run's default. ``fingerprint``: hash of the plan or, for an ``imported`` cell, which has no plan, of
+    the settings that must agree to compare runs. ``knobs``: settings of the file system while the cell is measured.
     """
 
     ALWAYS = ("measures", "priority")
@@ -102,5 +102,5 @@ class Cell(Record):
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     def measure_id(self, phase: str) -> str:
-        """Return the id in findings of a measured phase of this cell."""
+        """Return the id by which findings refer to a measured phase of this cell."""
         return f"{self.key}:{phase}"

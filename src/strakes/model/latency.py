@@ -1,4 +1,4 @@
-"""Latencies of a phase from the engine's histograms, whose buckets ``docs/reference/engine.md`` defines."""
+"""Compute latencies of a phase from the engine's histograms (format: ``docs/reference/engine.md``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import accumulate
 from strakes.model.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Histograms of waits between calls.
+# Names of histograms of waits between calls, which are not latencies of calls.
 _WAITS = ("gather", "lag")
 
 
@@ -25,7 +25,7 @@ class Latencies:
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return the latencies of each kind of call over several samples of a phase, empty without histograms.
+    """Return kind of call -> its latencies, over several samples of a phase; empty without histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -54,7 +54,7 @@ def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
 
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:
-    """Return the middle of a bucket in seconds."""
+    """Return the middle of a bucket of a histogram of nanoseconds, in seconds."""
     if bucket < 1 << sub_bits:
         return bucket * 1e-9
     shift = (bucket >> sub_bits) - 1
@@ -63,7 +63,7 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:
-    """Return the percentiles by the nearest-rank method."""
+    """Return the percentiles of latencies, counted by their value in seconds, by the nearest-rank method."""
     ordered = sorted(seconds)
     ends = list(accumulate(seconds[value] for value in ordered))
     places = {name: bisect_left(ends, math.ceil(share * ends[-1])) for name, share in SHARES.items()}

@@ -1,4 +1,4 @@
-"""The published studies that strakes repeats, and a comparison of their values with a run. Pure."""
+"""The published studies that strakes repeats, and a comparison of their values with the values of a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Figure, Point, Portrait
 from strakes.model.record import from_record
 
-# S2 on the replication of metadata: amount per file, configured rate, rate in production according to the text, and
-# seconds measured by number of files.
+# From S2 (Zeng and others, 2021) on the replication of metadata: bytes per file, configured rate, rate in production
+# according to the text, and measured seconds by number of files.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -24,7 +24,7 @@ MEASURED_S: Mapping[int, float] = {10_000: 0.488, 100_000: 4.88, 1_000_000: 51.4
 
 @dataclass(frozen=True)
 class Omitted:
-    """A part of a source that no study here reproduces, and why."""
+    """A part of a publication that no study of strakes reproduces, and why."""
 
     what: str
     why: str
@@ -32,7 +32,7 @@ class Omitted:
 
 @dataclass(frozen=True)
 class Source:
-    """A publication; ``literature.toml`` says what the fields mean."""
+    """A publication. The comments in ``literature.toml`` explain the fields."""
 
     name: str
     paper: str
@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the omissions, on one file system or on two."""
+        """Return the parts that are not reproduced. ``against``: whether two file systems were compared."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One published value: its place in a figure, and all own values at that place. Values in ``unit``."""
+    """One published value at the place ``at`` of a figure, and all our values at that place, in the same ``unit``."""
 
     figure: str
     at: str
@@ -68,7 +68,7 @@ class PublishedValue:
 
 
 def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, ...]:
-    """Return the published values that are drawn as points, with our own at the same places."""
+    """Return the published values that are drawn as points, each with our values at the same x."""
     cells = {cell.id: cell for cell in portrait.cells}
     values: list[PublishedValue] = []
     for figure in portrait.figures:
@@ -76,7 +76,7 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
             if reference.source != source:
                 continue
             ys = [y for _, y in reference.points]
-            if len(ys) > 2 and len(set(ys)) == 1:  # one value for all places
+            if len(ys) > 2 and len(set(ys)) == 1:  # a horizontal line: one value for every x
                 own = _largest(figure, cells)
                 values.append(
                     PublishedValue(figure.title, gettext("throughout"), reference.label, ys[0], figure.y_unit, own)
@@ -89,13 +89,13 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
-    """Return the statements of the source in words, each once."""
+    """Return the texts of the source's published results in the report's figures, without duplicates."""
     references = [reference for figure in portrait.figures for reference in figure.references]
     return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
 
 
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
-    """Return each quantity of the source's scale: its name, their value and ours."""
+    """Return the name, published value and our value of each quantity that describes the size of the experiment."""
     target = portraits[0].target
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
@@ -136,13 +136,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 
 
 def _drawn(figure: Figure, cells: Mapping[str, CellEstimate]) -> list[tuple[str, Point, CellEstimate]]:
-    """Return the name of the series, the point and its cell for all points of a figure."""
+    """Return all points of a figure that have a cell, each with the name of its series and with the cell."""
     points = [(series.name, point) for series in figure.series for point in series.points]
     return [(name, point, cells[point.cell]) for name, point in points if point.cell in cells]
 
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
-    """Return the largest value of each series and its place, to compare with one value for all places."""
+    """Return the largest value of each series, named with its x, to compare with a horizontal line."""
     largest: dict[str, tuple[Point, CellEstimate]] = {}
     for series, point, cell in _drawn(figure, cells):
         if series not in largest or cell.median > largest[series][1].median:
@@ -156,13 +156,13 @@ def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[s
 def _place(x: float | str) -> str:
     if isinstance(x, str):
         return x
-    # From a million on the general form would write powers of ten.
+    # The format "g" would write numbers from a million on with an exponent.
     return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
 
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A line of S2's table on replication, computed again, and the rate that its published time implies."""
+    """A recomputed row of S2's table on replication (Zeng and others, 2021), with the rate that its time implies."""
 
     files: int
     megabytes: float
@@ -172,12 +172,12 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return the megabytes of metadata of that number of files according to S2."""
+    """Return how many megabytes of metadata that many files have, by the bytes per file in S2 (Zeng, 2021)."""
     return files * BYTES_PER_FILE / MIB
 
 
 def replication_table() -> tuple[ReplicationRow, ...]:
-    """Return S2's table on replication."""
+    """Return the recomputed table on the replication of metadata in S2 (Zeng and others, 2021)."""
     amounts = [(files, replicated_megabytes(files), published_s) for files, published_s in MEASURED_S.items()]
     return tuple(
         ReplicationRow(files, amount, amount / CONFIGURED_MB_PER_S, published_s, amount / published_s)
@@ -186,7 +186,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return what S2's text and its table on replication say differently."""
+    """Return a text on the contradiction between text and table on replication in S2 (Zeng and others, 2021)."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "S2 on the rate of replication: its text says about {said:.0f} MB/s, a third of the {configured:.0f} MB/s "

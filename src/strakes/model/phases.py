@@ -1,4 +1,4 @@
-"""Phases as frozen values, a class for each kind, and when they end; ``schemas/plan.json`` says what keys mean."""
+"""The phases of a plan as frozen values, one class for each kind. ``schemas/plan.json`` explains their keys."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# The schema lists the names for each kind of phase; the engine refuses all others.
+# Name of a backend. The schema lists the names for each kind of phase; the engine refuses all others.
 Backend = str
 StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When a phase ends: its amount, a number of seconds, or both (stonewall, wear-out)."""
+    """When a phase ends: after its amount of work, after ``seconds``, or by both (stonewall, wear-out)."""
 
     rule: StopRule = "amount"
     seconds: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the form of a plan's JSON."""
+        """Return the stop rule as a plan's JSON contains it."""
         return {"rule": self.rule} if self.seconds is None else {"rule": self.rule, "seconds": self.seconds}
 
 
@@ -32,16 +32,16 @@ Value = TypeVar("Value")
 
 
 def usually(value: Value) -> Value:
-    """Make a field of a phase with this default, left out of the canonical form where it has it.
+    """Return a dataclass field with a default. The canonical form of a plan omits the field if it has the default.
 
-    Such keys came after plans were first stored: the fingerprints of older plans stay.
+    Used for keys that were added after plans were first stored, so that older plans keep their fingerprints.
     """
     default: Value = field(default=value, metadata={"left_out": True})
     return default
 
 
 def usual_keys(phase: DataclassInstance) -> list[str]:
-    """Return the keys of ``phase`` that its canonical form leaves out.
+    """Return the keys that the canonical form of ``phase`` omits: fields of :func:`usually` with their defaults.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> usual = usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True, order="random"))
@@ -70,7 +70,7 @@ class SizeShare:
 
 @dataclass(frozen=True)
 class TransferPhase:
-    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes. ``hints`` by name."""
+    """Write or read data: segments x block_bytes bytes per rank, in calls of transfer_bytes. ``hints``: for MPI-IO."""
 
     name: str
     operation: TransferOperation
@@ -106,7 +106,7 @@ class TransferPhase:
     kind: Literal["transfer"] = field(default="transfer", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Count the calls of all ranks when nothing stops the phase early."""
+        """Return the number of calls of all ranks if nothing stops the phase early."""
         per_rank = self.segments * self.block_bytes // self.transfer_bytes
         return (self.first_ranks or ranks) * per_rank * (ranks if self.access == "whole" else 1)
 
@@ -131,7 +131,7 @@ class StreamPhase:
     kind: Literal["stream"] = field(default="stream", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Count the calls of all ranks when nothing stops the phase early."""
+        """Return the number of calls of all ranks if nothing stops the phase early."""
         return ranks * self.count
 
 
@@ -159,7 +159,7 @@ MetadataOperation = Literal[
 
 @dataclass(frozen=True)
 class MetadataPhase:
-    """One operation on ``items`` items per rank."""
+    """Every rank does one metadata operation on each of ``items`` files or directories."""
 
     name: str
     operation: MetadataOperation
@@ -187,7 +187,7 @@ class MetadataPhase:
     kind: Literal["metadata"] = field(default="metadata", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Operations of all ranks when nothing stops the phase early."""
+        """Return the number of operations of all ranks if nothing stops the phase early."""
         return ranks * self.items * (ranks if self.share == "all" else 1)
 
 
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One step of a flow. ``bytes`` 0: the whole file; ``unit_bytes`` 0: the unit of the phase."""
+    """One call in a flow on small files. ``bytes``: 0 for the whole file. ``unit_bytes``: 0 for the phase's unit."""
 
     op: FlowCall
     bytes: int = 0
@@ -208,7 +208,7 @@ class FlowOperation:
 class SmallFilesPhase:
     """Each rank works on its own pool of small files, as in Postmark (Katcher 1997).
 
-    ``syncfs``: the time of the phase ends when everything is on the device.
+    ``syncfs``: the measured time includes syncing the file system.
 
     >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
     20
@@ -236,24 +236,24 @@ class SmallFilesPhase:
 
     @property
     def operation(self) -> SmallFilesMode:
-        """Operation name in samples."""
+        """Return the name of the operation in samples."""
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Count the operations of all ranks when nothing stops the phase early; 0 where the pool decides."""
+        """Return the number of operations of all ranks without an early stop, or 0 if it depends on the pool."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
 
     def most_files_added(self) -> int:
-        """Largest number of files of one rank; transactions at most double the pool."""
+        """Return the maximum number of files that one rank adds."""
         if self.mode == "flow":
             created = self._count("create")
             return created + self.transactions * max(0, created - self._count("delete"))
         return self.files_per_rank + self.transactions
 
     def most_bytes_added(self) -> int:
-        """Largest number of bytes of one rank, with every file at its largest size."""
+        """Return the maximum number of bytes that one rank adds: every file has its largest size."""
         appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
         written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
         return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
@@ -264,7 +264,7 @@ class SmallFilesPhase:
 
 @dataclass(frozen=True)
 class ProbePhase:
-    """One operation of every rank at each moment of a schedule, whatever became of those before it.
+    """Every rank does one operation at each time of a fixed schedule, whether or not earlier operations succeeded.
 
     >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
     50
@@ -281,21 +281,21 @@ class ProbePhase:
     kind: Literal["probe"] = field(default="probe", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Count the operations of all ranks, acknowledged or not."""
+        """Return the number of operations of all ranks, acknowledged or not."""
         return ranks * self.operations_per_rank()
 
     def operations_per_rank(self) -> int:
-        """Return how many operations one rank is to do."""
+        """Return the number of scheduled operations of one rank."""
         return max(1, int(self.rate_per_s * self.seconds))
 
     def bytes_added(self) -> int:
-        """Bytes of one rank."""
-        # Reads go over 256 pieces, as in the engine.
+        """Return the number of bytes that one rank adds."""
+        # The file to read has 256 pieces, as in the engine.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
     def inodes_added(self) -> int:
-        """Files of one rank, including its directory."""
+        """Return the number of files that one rank adds, including its directory."""
         return 1 + {
             "file-create": self.operations_per_rank(),
             "file-fsync": self.operations_per_rank(),
@@ -305,9 +305,9 @@ class ProbePhase:
 
 @dataclass(frozen=True)
 class StagePhase:
-    """Every rank gets the whole of a shared file.
+    """Every rank receives the whole content of a shared file.
 
-    ``readers_per_node`` ranks of a node read it (0: all), the others take it from them.
+    ``readers_per_node``: how many ranks of each node read the file (0: all). The other ranks get the data from them.
     """
 
     name: str
@@ -322,17 +322,17 @@ class StagePhase:
 
     @property
     def operation(self) -> Literal["read"]:
-        """Operation name in samples."""
+        """Return the name of the operation in samples."""
         return "read"
 
     def operations(self, ranks: int) -> int:
-        """0: how many calls there are depends on the size of the file and on the nodes."""
+        """Return 0, because the number of calls depends on the size of the file and on the nodes."""
         return 0
 
 
 @dataclass(frozen=True)
 class TrainingPhase:
-    """Every rank is an accelerator, which takes batches of samples that its readers read ahead.
+    """Every rank acts as an accelerator that consumes batches of samples, which its reader threads read ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
     >>> epoch.operations(ranks=3), epoch.bytes_added()
@@ -361,18 +361,18 @@ class TrainingPhase:
     kind: Literal["training"] = field(default="training", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Count the samples of all ranks."""
+        """Return the number of samples of all ranks."""
         samples = self.file_count * self.samples_per_file
         if self.operation == "generate":
             return samples
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
     def bytes_added(self) -> int:
-        """Bytes of all ranks; the expected value if sizes are drawn at random."""
+        """Return the number of bytes that all ranks add; the expected value if sizes are random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
     def inodes_added(self) -> int:
-        """Files of all ranks, including directories."""
+        """Return the number of files that all ranks add, including directories."""
         return self.file_count + 1 + self.subdirectories if self.operation == "generate" else 0
 
 
@@ -381,13 +381,13 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """Operations of ``ranks`` ranks, numbered after those of the preceding parts."""
+    """One part of a mixed phase. Its ``ranks`` ranks are numbered after the ranks of the preceding parts."""
 
     ranks: int
     phase: PartPhase
 
     def operations(self, ranks: int) -> int:
-        """Operations of this part in a team of ``ranks`` if nothing stops it early."""
+        """Return the number of operations of this part in a team of ``ranks`` if nothing stops it early."""
         return self.phase.operations(ranks) * self.ranks // ranks
 
 
@@ -408,9 +408,9 @@ class MixedPhase:
 
     @property
     def operation(self) -> Literal["mixed"]:
-        """Operation name in samples."""
+        """Return the name of the operation in samples."""
         return "mixed"
 
     def operations(self, ranks: int) -> int:
-        """Operations of all parts if nothing stops them early."""
+        """Return the number of operations of all parts if nothing stops them early."""
         return sum(part.operations(ranks) for part in self.parts)

@@ -1,4 +1,4 @@
-"""Places: the directory in which a cell's plan runs, by default a new one without a required placement."""
+"""The directory in which a cell's plan runs; by default a new one that the file system may place on any server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """A directory that is created for each visit. Its settings are read back, and a difference is an error.
+    """A directory that is created for each visit (one execution of the plan) and must get the required placement.
 
-    ``target``: "" for the measured file system, "against" for the one compared with it. ``placement``: of the plan's
-    directory. ``entries``: placement of directories in it, by their names in the engine (``items.0.tree``). ``kept``:
-    name of a directory that is kept between visits: pools in it grow, and a file system that moves directories slowly
-    has time to do so. A plan in it must remove its files, except pools. ``drawn``: a new directory for each block
-    instead, created one block ahead for the same reason; if a hash places directories, each block is placed anew.
+    ``target``: "" for the measured file system, "against" for the one compared with it. ``placement``: required of the
+    plan's directory. ``entries``: required of directories in it, by their names in the engine (``items.0.tree``).
+    ``kept``: name of a directory that is kept between visits, so that pools grow and the file system has time to move
+    the directory to its place. A plan in it must remove all files except pools. ``drawn``: instead, each block has a
+    new directory, created one block ahead for the same reason; a placement by hash then differs between blocks.
     """
 
     target: Literal["", "against"] = ""
@@ -27,7 +27,7 @@ class Place:
     drawn: bool = False
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory in a block, or "" for a new directory in each visit."""
+        """Return the name of the directory to use in a block, or "" if each visit uses a new one."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:
@@ -35,7 +35,7 @@ class Place:
         return not self.kept or self.drawn
 
     def is_plain(self) -> bool:
-        """Return whether a new directory of the engine suffices."""
+        """Return whether nothing is required of the directory, so that the engine can create it."""
         return self.placement is None and not self.entries and not self.kept
 
 

@@ -1,4 +1,4 @@
-"""The plan as frozen values; ``schemas/plan.json`` is its definition and says what every key means."""
+"""The plan as frozen values. ``schemas/plan.json`` defines plans and explains every key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
-# Phases without a stop rule.
+# Kinds of phases without a stop rule, which end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
 # Keys of the team that place ranks and their buffers, with the values that the canonical form omits.
@@ -36,7 +36,7 @@ PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_page
 
 @dataclass(frozen=True)
 class Plan:
-    """A team of ``ranks`` and the phases it runs in order, with a barrier between them.
+    """A team of ``ranks`` and the phases that the team runs in order, with a barrier between phases.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
@@ -69,14 +69,14 @@ class Plan:
         }
 
     def fingerprint(self) -> str:
-        """16 hex digits of the canonical form without the seed: runs compare only where these agree."""
+        """Return 16 hex digits, a hash of the canonical form without the seed. Runs compare only if it is equal."""
         canonical = self.to_json()
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Return whether each rank uses files in that phase that a rank of another node made."""
+        """Return whether every rank uses files in that phase that a rank on another node created."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)
@@ -94,20 +94,20 @@ class Plan:
                 yield phase, self.ranks
 
     def stop_seconds(self) -> float:
-        """Return the sum of the time limits of all phases; phases that end by their amount count as 0."""
+        """Return the sum of the time limits of all phases in seconds; phases without a time limit count as 0."""
         stops = (phase.stop for phase in self.phases if not isinstance(phase, _ENDS_BY_AMOUNT))
         return sum(stop.seconds or 0.0 for stop in stops)
 
     def bytes_on_target(self) -> int:
-        """Most bytes the plan has on the target at once."""
+        """Return the maximum number of bytes that the plan has on the target at any time."""
         return self._peak(_phase_bytes)
 
     def inodes_on_target(self) -> int:
-        """Most files and directories the plan has on the target at once, directories of trees included."""
+        """Return the maximum number of files and directories on the target at any time, including directory trees."""
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
-        """Return the largest sum over the file sets of one time; a set is there from its creation to its removal."""
+        """Return the largest total cost of file sets that exist at the same time (from creation to removal)."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
         for phase, ranks in self.each():
@@ -169,7 +169,7 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
 
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
-    """Without the keys that schemas/plan.json says are left out."""
+    """Return a phase as JSON without the keys that the canonical form omits."""
     body = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(phase).items()}
     if isinstance(phase, TransferPhase):
         body["hints"] = dict(phase.hints)
@@ -189,7 +189,7 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
 def plan_from_json(document: Mapping[str, object]) -> Plan:
     """Make a plan from its JSON form; the inverse of :meth:`Plan.to_json`.
 
-    Raises BadInputError that names the first key at fault.
+    Raises BadInputError that names the first invalid key.
     """
     from strakes.model.plan_validate import validate_plan_document
 
@@ -198,7 +198,7 @@ def plan_from_json(document: Mapping[str, object]) -> Plan:
 
 
 def plan_from_record(document: Mapping[str, object]) -> Plan:
-    """As :func:`plan_from_json` for a document that was a plan before (from the store): not validated again."""
+    """Make a plan from its JSON form in the store, which was validated before and is not validated again."""
     team = document["team"]
     assert isinstance(team, Mapping)
     return _converter().structure({**team, "seed": document["seed"], "phases": document["phases"]}, Plan)
@@ -206,7 +206,7 @@ def plan_from_record(document: Mapping[str, object]) -> Plan:
 
 @cache
 def _converter() -> Converter:
-    """Return the converter of JSON, which takes 4.0 for an integer: equal plans must have equal fingerprints."""
+    """Return the converter from JSON. It turns 4.0 into the integer 4, so that equal plans have equal fingerprints."""
     from cattrs.preconf.json import make_converter
 
     converter = make_converter(detailed_validation=False)
@@ -219,9 +219,9 @@ def _converter() -> Converter:
 
 
 def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
-    """Return the plan with these keys of its team, which are of PLACEMENT.
+    """Return the plan with other values for keys of its team that are in PLACEMENT.
 
-    Raises BadInputError for a value that the schema does not take.
+    Raises BadInputError for a value that the schema does not accept.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors

@@ -1,4 +1,4 @@
-"""A plan as people write it: TOML with the keys of ``schemas/plan.json``, sizes and times in words."""
+"""Read plans that users write: TOML with the keys of ``schemas/plan.json``, and sizes and times with units."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
 
 _MOST_HINT_BYTES = 1 << 20
-_MOST_PHASES = 1000  # doubled, the check of a wrong plan takes twice the time
+_MOST_PHASES = 1000  # maximum number; the time to check a wrong plan grows in proportion
 _TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
 _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
 
 def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
-    r"""Return title and plan of a file; ``seed`` is used where the file names none.
+    r"""Return the title and the plan in a file. ``seed`` is used if the file has no seed.
 
-    Raises BadInputError that names the file and the key at fault.
+    Raises BadInputError that names the file and the invalid key.
 
     >>> import tempfile
     >>> text = 'ranks = 2\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\n'
@@ -57,7 +57,7 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
 
 
 def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Hints may be the name of a file of them, as ROMIO reads it: a name and a value to a line; numbers become text."""
+    """Return the phase with its hints as texts. If they name a file in ROMIO's format, read the hints from the file."""
     hints = phase.get("hints")
     if isinstance(hints, str):
         file = folder / hints
@@ -79,8 +79,8 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    """Sizes and times written as text become bytes and seconds; everything else stays for the schema to judge."""
-    if key == "hints":  # for the library to understand
+    """Convert sizes and times in text to bytes and seconds. Other values stay; the schema checks them later."""
+    if key == "hints":  # the MPI library interprets them
         return value
     if isinstance(value, Mapping):
         return {name: _in_units(member, name) for name, member in value.items()}

@@ -1,4 +1,4 @@
-"""Plan documents are checked against ``schemas/plan.json``; errors name the key at fault as the engine names it."""
+"""Check plan documents against ``schemas/plan.json``. Errors name the invalid key in the same way as the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
-# In a choice between forms (``oneOf``) these keys say which form is meant.
+# Keys whose value selects one of the alternatives of a ``oneOf`` in the schema.
 _DISCRIMINATORS = ("kind", "rule")
 _TYPES = {
     "object": "an object",
@@ -41,7 +41,7 @@ _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
-    """Return for a plan; raise BadInputError that names every key at fault otherwise, the first one as its place.
+    """Raise BadInputError if the document is not a plan. It names every invalid key; ``where`` is the first one.
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
 @cache
 def _validator() -> Validator:
-    """Return the schema's validator, as strict as the engine where JSON Schema as Python sees it is not."""
+    """Return a validator for the schema that is as strict as the engine; the one of jsonschema accepts more."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -70,14 +70,14 @@ def _validator() -> Validator:
 
 
 def _is_number(_: object, value: object) -> bool:
-    """NaN and the infinities are not JSON, though Python reads them."""
+    """Return whether a value is a JSON number. NaN and infinity are not, although Python reads them."""
     from math import isfinite
 
     return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and isfinite(value))
 
 
 def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -> Iterator[ValidationError]:
-    """Python's ``$`` also matches before a last line break; a schema's does not."""
+    """Check a pattern. In a schema, unlike in Python, ``$`` does not match before a final line break."""
     import re
 
     from jsonschema.exceptions import ValidationError
@@ -87,7 +87,7 @@ def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -
 
 
 def _one_of(validator: Any, forms: list[Any], value: object, _: object) -> Iterator[ValidationError]:
-    """Check a value against the form that its discriminator selects, so that errors are about that form alone."""
+    """Check a value only against the alternative that its discriminator selects, so that all errors are about that."""
     definitions = load_schema("plan")["$defs"]
     resolved = [definitions[form["$ref"].rpartition("/")[2]] if "$ref" in form else form for form in forms]
     key = next(name for name in _DISCRIMINATORS if name in resolved[0]["properties"])
@@ -101,7 +101,7 @@ def _one_of(validator: Any, forms: list[Any], value: object, _: object) -> Itera
 
 
 def _key_path(path: Iterable[str | int]) -> str:
-    """Write a key as the engine does: ``phases[0].stop.seconds``."""
+    """Return the path of a key as the engine writes it: ``phases[0].stop.seconds``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 

@@ -31,12 +31,12 @@ class IntervalOf:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """One cell: a study's settings, measured ``runs`` times.
+    """The result of one cell: a combination of a study's settings, measured ``runs`` times.
 
     ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs for an interval, ``low`` and
     ``high`` are None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if
-    the unit is not a rate. ``imported``: repetitions of another tool. ``fresh``: rate of the first work on the file
-    system, if it was far above all later runs.
+    the unit is not a rate. ``imported``: the runs are repetitions by another tool. ``fresh``: rate of the first run on
+    the file system, if it was far above all later runs.
     """
 
     id: str
@@ -115,7 +115,7 @@ class Series:
 class Reference:
     """A published result: a range of x, points (x, y), or only a text.
 
-    ``label``: name of the points. A fitted law is drawn in the same way, with a ``source`` that is not a publication.
+    ``label``: name of the points. A law fitted to our values has the same form; its ``source`` is not a publication.
     """
 
     source: str
@@ -128,7 +128,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a study. The y values are those of the cells (unit, median, low, high, values)."""
+    """One figure of a study. The cells have the y values (unit, median, low, high, values)."""
 
     study: str
     title: str
@@ -144,7 +144,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the one-screen summary, with the cell that it shows."""
+    """One line of the one-screen summary, with the id of the cell that the line shows."""
 
     label: str
     cell: str
@@ -152,7 +152,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of a target or server over a cell's ``visits``, including the creation and removal of files.
+    """Counters of a storage target or server, summed over a cell's ``visits``, including creating and removing files.
 
     ``counters`` have the names of ``strakes.targets.description.Observation``.
     """

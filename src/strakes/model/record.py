@@ -1,4 +1,4 @@
-"""Conversion of records of the store and of engines to frozen values, and back.
+"""Convert JSON records of the store and of engines to frozen values, and back.
 
 Missing keys get their default, and unknown keys are ignored.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Not converted: they have no Python types, and they are most of the data of a run.
+# Values of these types stay as they are: no class describes their contents, which are most of the data of a run.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 class Record:
-    """Base of records whose fields are only written if they are in ALWAYS or differ from their defaults."""
+    """Base class of records. A field is written only if it is in ALWAYS or differs from its default."""
 
     ALWAYS: ClassVar[tuple[str, ...]] = ()
 
@@ -46,7 +46,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 
 def to_record(value: object) -> dict[str, Any]:
-    """Return the value as JSON values."""
+    """Return the fields of a value as a dictionary of JSON values."""
     return cast("dict[str, Any]", _converter().unstructure(value))
 
 
@@ -67,7 +67,7 @@ def _converter() -> Converter:
     converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
     converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
     converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
-    # A layout that a run sets has no components; they are only displayed.
+    # The components of a layout are only displayed, never stored: a run sets layouts without components.
     layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
     converter.register_unstructure_hook(Layout, layout)
     return converter

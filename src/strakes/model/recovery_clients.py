@@ -1,4 +1,4 @@
-"""The engine plan for the clients of a drill."""
+"""The engine plan of the clients that work during a fail-over drill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is caused.
 WATCH = "watch"
-# How much longer than they are to work clients may take until the fault is undone.
+# Seconds beyond their planned time that hanging clients are waited for before the fault is undone.
 _GRACE_S = 60.0
 
 
@@ -18,8 +18,8 @@ _GRACE_S = 60.0
 class Timing:
     """The times of a drill, in seconds.
 
-    The fault is caused ``before_s`` after the first file and undone ``restore_after_s`` later. If that is None, it is
-    undone when the clients have ended, or after a limit, since clients may be blocked until the undoing.
+    The fault is caused ``before_s`` after the first file and undone ``restore_after_s`` later. Without
+    ``restore_after_s``, it is undone when the clients have ended or, since it may block them, after a time limit.
     """
 
     before_s: float
@@ -28,17 +28,17 @@ class Timing:
 
     @property
     def seconds(self) -> float:
-        """Return how long the clients work, in seconds."""
+        """Return the planned working time of the clients in seconds."""
         return self.before_s + self.after_s
 
     @property
     def undone_within_s(self) -> float:
-        """Return how long after the fault it is undone at the latest."""
+        """Return the maximum time in seconds between causing and undoing the fault."""
         return self.after_s + _GRACE_S if self.restore_after_s is None else self.restore_after_s
 
     @property
     def undone_when(self) -> str:
-        """Return when the fault is undone, in words."""
+        """Return when the fault is undone, as text."""
         if self.restore_after_s is not None:
             return f"{format_seconds(self.restore_after_s)} after that"
         return f"when the clients have ended, or {format_seconds(self.undone_within_s)} after that if they hang"
@@ -47,8 +47,8 @@ class Timing:
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
     """Return the phase in which the clients create files, empty or of ``file_bytes`` written with fsync.
 
-    With ``sessions`` every client is a libcephfs session, a separate client to the servers; otherwise a thread on the
-    mount.
+    With ``sessions``, every client is a libcephfs session, which the servers see as a separate client; otherwise, every
+    client is a thread that uses the mount.
     """
     return ProbePhase(
         WATCH,
@@ -62,11 +62,11 @@ def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes
 
 
 def writers(plan: Plan) -> str:
-    """Return what wrote the files, in words."""
+    """Return, as text, what writes the files: libcephfs sessions or the mount."""
     return "sessions of libcephfs" if plan.inside_ceph() else "the same mount"
 
 
 def kind_of_clients(plan: Plan) -> str:
-    """Return how many clients there are and what a client is, in words."""
+    """Return the number of clients and what each client is, as text."""
     kind = "each a session of libcephfs" if plan.inside_ceph() else "threads on this machine's mount"
     return f"{counted(plan.ranks, 'client')} ({kind})"

@@ -13,9 +13,9 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """One measured phase of one visit: its value in the measure's unit, and its sample.
+    """One phase of one visit (execution of a cell's plan): its value in the measure's unit, and its sample.
 
-    ``servers``: counters of servers and targets over all phases of the visit. ``at_s``: its begin in Unix time.
+    ``servers``: counters of servers and targets over all phases of the visit. ``at_s``: start of the visit, Unix time.
     """
 
     block: int
@@ -30,7 +30,7 @@ class Observation:
 class Measured:
     """One measure of one cell with all its observations in time order.
 
-    ``settings``: of the cell and of the measure. ``elsewhere``: another node wrote the data that this phase read.
+    ``settings``: settings of the cell and the measure. ``elsewhere``: another node wrote the data that the phase read.
     """
 
     id: str
@@ -43,16 +43,16 @@ class Measured:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether smaller values are better, as for times."""
+        """Return whether smaller values are better, as for times."""
         return self.unit == "s"
 
     @property
     def is_side(self) -> bool:
-        """Whether it is a load of the machine, not a result of the file system."""
+        """Return whether the measure is a load of the machine rather than a result of the file system."""
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return the value of each block."""
+        """Return block -> value, from the visits with this purpose."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
@@ -77,11 +77,11 @@ class Results:
         return replace(self, measured=tuple(cell for cell in self.measured if cell.study == study))
 
     def where(self, **settings: Setting) -> list[Measured]:
-        """Return the estimated rates and times with these settings, in declared order."""
+        """Return the measures of rates and times with these settings, in the order of the study."""
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measures of a side metric with these settings.
+        """Return the measures with these settings of a metric that accompanies the rates.
 
         Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
         """
@@ -102,7 +102,7 @@ class Results:
         )
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
-        """Return the ids of cells, as evidence."""
+        """Return the ids of measures, to cite them as evidence of a finding."""
         return tuple(cell.id for cell in measured)
 
 

@@ -12,7 +12,7 @@ from strakes.stats.interval import median
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """Start of the ranks of a phase: ``apart_s`` from the first to the last, which is ``last_rank`` on ``last_host``.
+    """Start of a phase: ``last_rank`` on ``last_host`` started last, ``apart_s`` seconds after the first rank.
 
     ``crowded``: a machine had fewer processors than ranks.
     """
@@ -24,16 +24,16 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Largest skew in seconds between the starts of ranks without a warning.
+# Maximum skew in seconds between the starts of ranks; a larger skew causes a warning.
 APART_S = 1e-3
 
 
 @dataclass(frozen=True)
 class Skew:
-    """Skew between the first and the last rank of a phase.
+    """Time between the starts of the first and the last rank of a phase.
 
-    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew as a share of the time of the phase.
-    ``crowded``: a machine had fewer processors than ranks. ``clock_uncertainty_s``: error of the skew.
+    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew as a share of the phase's duration.
+    ``crowded``: a machine had fewer processors than ranks. ``clock_uncertainty_s``: possible error of the skew.
     """
 
     apart_s: float
@@ -45,11 +45,11 @@ class Skew:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the ranks began more than ``APART_S`` seconds apart."""
+        """Return whether the ranks started more than ``APART_S`` seconds apart."""
         return self.apart_s > APART_S
 
 
-# A read does not measure storage if more than this share was in the page cache before it.
+# A read does not measure storage if more than this share of the file was in the page cache beforehand.
 CACHED_SHARE = 0.05
 
 
@@ -78,16 +78,16 @@ class NodeOfPhase(Record):
 
 @dataclass(frozen=True)
 class HeldBack(Record):
-    """Total time in seconds that the ranks of a phase waited because of the limit of the load."""
+    """Total time in seconds that the ranks of a phase waited to stay below the load limit (--impact, --neighbour)."""
 
     held_back_s: float
 
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """One phase: amounts and rates of all ranks; ``ranks`` has a row of ``columns`` for each.
+    """One finished phase: totals over all ranks; ``ranks`` has one row for each rank, with the values of ``columns``.
 
-    The figure of another tool has only a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
+    A sample of another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories read,
     and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
     parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill`` belong to a drill. ``staged``: ranks that
     read a shared file for the others. ``population``: pool of small files.
@@ -132,7 +132,7 @@ class Sample(Record):
 
     @property
     def is_measured(self) -> bool:
-        """Whether an engine measured it. For another tool's figure only the rate is known."""
+        """Return whether an engine of strakes measured the phase. A figure of another tool has only a rate."""
         return bool(self.ranks)
 
     def column(self, name: str) -> list[float]:
@@ -155,7 +155,7 @@ class Sample(Record):
         >>> Sample("write", columns=columns, ranks=[[0, 0.0]], elapsed_s=0.5).skew() is None
         True
         """
-        # Without ``begun``, the starts on several nodes are in the columns.
+        # A phase on several nodes need not have ``begun``: the start times in the column suffice.
         begun = self.begun or (Beginning() if len(self.nodes) > 1 else None)
         starts = self.column("start_s")
         if begun is None or not starts:
@@ -167,7 +167,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of the phase with this name, or the part of a mixed phase, with the counters of the phase.
+    """Return the sample of the phase with this name. It can be a part of a mixed phase, whose counters it then gets.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")

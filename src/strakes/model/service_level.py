@@ -24,19 +24,19 @@ class LatencyCounts(Protocol):
         """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
-        """Return the latency in seconds that a ``share`` of all do not exceed."""
+        """Return the latency in seconds that the given share of all latencies does not exceed."""
 
 
 class Minute(Protocol):
-    """Latencies by figure, observed for ``seconds``."""
+    """Latencies of several figures, observed for ``seconds`` seconds, usually a minute."""
 
     @property
     def time_s(self) -> float:
-        """Return the begin in Unix time."""
+        """Return the start of the observation in Unix time."""
 
     @property
     def seconds(self) -> float:
-        """Return its length."""
+        """Return the length of the observation in seconds."""
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
@@ -45,7 +45,7 @@ class Minute(Protocol):
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """The ``percentile`` of ``operation`` is at most ``most_s`` in the share ``of_minutes`` of all minutes."""
+    """The ``percentile`` of ``operation`` must be at most ``most_s`` seconds in the share ``of_minutes`` of minutes."""
 
     text: str
     percentile: float
@@ -56,7 +56,7 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """Result for a service level: ``bad`` of ``minutes`` exceeded the limit."""
+    """Result for a service level: ``bad`` of ``minutes`` minutes exceeded the latency limit."""
 
     level: ServiceLevel
     minutes: float
@@ -70,7 +70,7 @@ class Kept:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the service level is met, or None if no minute was measured."""
+        """Return whether the service level is met, or None if no minute was measured."""
         return None if not self.minutes else self.bad <= self._allowed
 
     @property
@@ -112,7 +112,7 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes that exceed the level. A row of ten minutes counts ten times, several directories only once."""
+    """Count the minutes that exceed the level. A row of ten minutes counts as ten, however many directories it has."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
@@ -125,7 +125,7 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
 
 
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
-    """Return whether a directory exceeded the level in this minute, or None if none was probed."""
+    """Return whether any directory exceeded the level in this minute, or None if no directory was probed."""
     probe = f"probe {level.operation}"
     histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.count]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None

@@ -1,5 +1,5 @@
-"""Runs: engines are started and supervised, and their samples are kept in the store.
+"""Start and supervise engines, and keep their samples in the store.
 
-A plan and a launcher enter; samples leave. Each run is one directory, consistent after any crash. ``node_facts.py``
-compares nodes before a measurement. First files to read: ``engine.py`` and ``store.py``.
+The input is a plan and a launcher, the output is samples. Each run is one directory, consistent after any crash.
+``node_facts.py`` compares nodes before a measurement. First files to read: ``engine.py`` and ``store.py``.
 """

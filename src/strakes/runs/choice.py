@@ -1,4 +1,4 @@
-"""The registry of launchers, and how to get the missing ones."""
+"""Choose the engine for a launcher, and say how to install missing launchers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engine:
-    """Make an engine that is not started yet."""
+    """Return an engine for a launcher, not yet started."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi import MpiEngine
     from strakes.runs.slurm import SlurmEngine
@@ -29,7 +29,7 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
 
 
 def how_to_get(launcher: Launcher) -> str:
-    """Return how to get what a launcher needs; empty where this machine has it."""
+    """Return how to install what a launcher needs, or "" if this machine has everything."""
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import find_mpi_engine
     from strakes.runs.slurm import find_srun
@@ -45,14 +45,14 @@ def how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return a remedy; where it names launchers that this machine lacks, also how to get them."""
+    """Return the remedy. If it names launchers that this machine lacks, append how to install them."""
     named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
     ways = {each: way for each in LAUNCHERS if each in named and (way := how_to_get(each))}
     return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])
 
 
 def processes(launch: Launch) -> int:
-    """How many processes are started where ranks are processes.
+    """Return the number of processes to start with a launcher whose ranks are processes.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)

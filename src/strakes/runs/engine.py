@@ -1,4 +1,4 @@
-"""Base class of engines: starts the process, runs plans, supervises it, and restarts it when it dies."""
+"""Base class of engines: starts the engine process, runs plans, supervises the process, and restarts it if it dies."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from strakes.runs.messages import (
 from strakes.runs.process import EngineProcess
 from strakes.targets.removal import remove_with_limit
 
-# The engine keeps the limit itself; only one that cannot is past it by this much.
+# Seconds beyond the time limit of a plan after which the engine is stopped. A working engine keeps the limit itself.
 _OVERTIME_S = 10.0
-# Ending in order removes files, which takes its time on a slow target.
+# Seconds for a cancelled plan to end in order, which includes removing its files on a perhaps slow file system.
 _CANCEL_S = 30.0
 _STOP_S = 5.0
-# One that has long been silent is not expected to take its leave.
+# Seconds between SIGTERM and SIGKILL for an engine that was silent for too long and is not expected to react.
 _SILENT_STOP_S = 1.0
-# How often it is looked whether an engine that says nothing is past a limit.
+# Seconds between checks of the limits while the engine sends nothing.
 _TICK_S = 1.0
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
@@ -67,14 +67,14 @@ class _Conversation:
 
 
 class Engine(ABC):
-    """One engine, started on first use; a context manager that ends it.
+    """One engine. The process starts on first use; leaving the context ends it.
 
-    ``log`` takes every line that is no message; it is called from other threads.
+    ``log`` is called, from other threads, with every line of output that is not a message.
     """
 
     @property
     def silence_s(self) -> float | None:
-        """Return the silence in seconds after which a running engine counts as dead; None: no limit."""
+        """Return after how many seconds of silence a running engine counts as dead; None: never."""
         return None
 
     def __init__(self, log: Callable[[str], None] | None = None) -> None:
@@ -84,25 +84,25 @@ class Engine(ABC):
         self._hello: Hello | None = None
         self._cancels = 0
         self.impact: Impact = UNLIMITED
-        """How much load every plan from now on may be."""
+        """Limit of the load of all following plans."""
         self.beside: tuple[Path, ...] = ()
-        """Workspaces that the ranks of every plan from now on take in turn with the one that it is run in."""
+        """Further workspaces: the ranks of all following plans are distributed over the plan's workspace and these."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """Return the command that starts it. Raises EnvironmentLacksError when something for it is missing."""
+        """Return the command that starts the engine. Raises EnvironmentLacksError if a program for it is missing."""
 
     @abstractmethod
     def patience_s(self) -> float:
-        """How long it may take to say hello."""
+        """Return the maximum time in seconds from the start to the engine's first message."""
 
     @property
     def remedy(self) -> str:
-        """Return the remedy if the engine does not start."""
+        """Return what the user can do if the engine does not start."""
         return REINSTALL
 
     def start(self) -> Hello:
-        """Start it if it does not run. Raises EnvironmentLacksError when it does not start or is of another version."""
+        """Start the engine unless it runs. Raises EnvironmentLacksError if it does not start or has another version."""
         if self._process is not None and self._hello is not None and self._process.is_alive():
             return self._hello
         self.close()
@@ -129,13 +129,13 @@ class Engine(ABC):
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
         progress_s: float | None = None,
     ) -> PlanResult:
-        """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
+        """Run one plan in ``directory/cell_id``, wait for its end, and return its messages and how it ended.
 
-        With ``prepared`` that directory may exist. ``on_log`` receives operations of probes with a log every
-        ``progress_s`` seconds.
+        ``directory``: a workspace. ``keep``: leave the files. ``prepared``: ``directory/cell_id`` can exist already.
+        ``on_log`` receives the logged operations of probes every ``progress_s`` seconds.
 
-        Raises EnvironmentLacksError if no engine starts; the result says how the plan ended. Any exception meanwhile
-        (above all KeyboardInterrupt) cancels the plan in order and is raised again.
+        Raises EnvironmentLacksError if the engine does not start. Any exception while the plan runs (usually
+        KeyboardInterrupt) cancels the plan in order and is raised again.
         """
         self._cancels = 0
         seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
@@ -184,16 +184,16 @@ class Engine(ABC):
         return place.directory
 
     def cancel(self) -> None:
-        """End the running plan in order; a second time, at once.
+        """End the running plan in order; a second call stops the engine instead.
 
-        It only takes a note, so that signal handlers and other threads can call it.
+        Only sets a counter and wakes the waiting thread, so signal handlers and other threads can call it.
         """
         self._cancels += 1
         if (process := self._process) is not None:
             process.wake()
 
     def close(self) -> None:
-        """End the engine. May be called twice."""
+        """End the engine. A second call has no effect."""
         process = self._process
         self._forget()
         if process is not None:
@@ -234,7 +234,7 @@ class Engine(ABC):
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> _Ended | None:
-        """Until the plan is done (None); else how it ended without: cancelled means that it would not end in order."""
+        """Receive messages until the plan is done, then return None. Otherwise return the reason why it is not done."""
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
         heard, silence_s = time.monotonic(), self.silence_s
@@ -264,9 +264,9 @@ class Engine(ABC):
         return None
 
     def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
-        """One message into the conversation; one of another plan, or one that lacks something, into the log."""
+        """Add a message to the conversation. Invalid messages and messages about other plans are only logged."""
         try:
-            # A line that it cannot read has no id; ours is the only request that it has.
+            # The engine reports a request that it cannot read without an id. The only request is the current plan.
             if message["id"] not in (talk.id, ""):
                 self._log(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
@@ -283,7 +283,7 @@ class Engine(ABC):
             self._log(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
-        """End the plan in order because nobody waits for it any more; a further exception ends the engine at once."""
+        """End a plan in order after an exception of the caller; a second exception meanwhile stops the engine."""
         try:
             self._cancels = 1
             if talk.done is None and self._listen(process, talk, 0.0) is None:
@@ -308,7 +308,7 @@ class Engine(ABC):
         *,
         keep: bool,
     ) -> PlanResult:
-        """Return the result of a plan whose engine did not finish, and remove its files."""
+        """Remove the files of a plan that the engine did not finish, and return the result of the plan."""
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -328,7 +328,7 @@ class Engine(ABC):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Threads that do not come back may be in it still; the next plan gets a fresh one."""
+        """Return the result of a plan that left files, and end the engine, because its threads may be blocked."""
         self.close()
         return result
 
@@ -337,11 +337,11 @@ class Engine(ABC):
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Whether nobody of an engine that has ended works on its files any more."""
+        """Return whether all processes of an ended engine have exited, so that its files can be removed."""
         return True
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Who it is that has gone or does not answer, where no engine is left to say so."""
+        """Return the fields (host, rank) that identify the process that ended or does not answer."""
         return {"host": platform.node()}
 
     def _forget(self) -> None:
@@ -352,7 +352,7 @@ class Engine(ABC):
 def _own_error(
     talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
 ) -> EngineError:
-    """Return what the front end saw, in the engine's form; the engine's own errors stand before it."""
+    """Return the error that this process noticed, in the engine's format, to append to the errors of the engine."""
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
@@ -372,7 +372,7 @@ def _own_error(
 
 
 def _directory_of(path: str) -> dict[str, str]:
-    """Return the key of a request; JSON has no place for bytes that are not UTF-8."""
+    """Return a path as a field of a request: as text or, if it is not valid UTF-8 for JSON, in hexadecimal."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -381,7 +381,7 @@ def _directory_of(path: str) -> dict[str, str]:
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove what a dead engine left of a plan; returns what stays."""
+    """Remove the files that a dead engine left of a plan; return the paths that remain."""
     try:
         workspace = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -393,7 +393,7 @@ def sweep(directory: Path, name: str) -> tuple[str, ...]:
 
 
 def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a ``done`` message. Raises KeyError or ValueError for any other."""
+    """Return a ``done`` message. Raises KeyError or ValueError if the message is not valid."""
     _ = message["cleaned"], message["left"]
     if message["status"] not in _STATUSES:
         raise ValueError(f"status {message['status']!r}")
@@ -404,7 +404,7 @@ _HELLO_S = 10.0
 
 
 def find_engine() -> Path:
-    """Return $STRAKES_ENGINE, or the engine in the package. Raises EnvironmentLacksError if neither exists."""
+    """Return the path of the engine: $STRAKES_ENGINE, else in the package. Raises EnvironmentLacksError without it."""
     path = engine_path()
     if not path.is_file():
         remedy = REINSTALL
@@ -415,16 +415,16 @@ def find_engine() -> Path:
 
 
 class LocalEngine(Engine):
-    """One process; ``log`` as Engine's."""
+    """An engine that is one process on this node, with threads as ranks. ``log``: as for :class:`Engine`."""
 
     def __init__(self, executable: Path | None = None, log: Callable[[str], None] | None = None) -> None:
         super().__init__(log)
         self._executable = executable
 
     def command(self) -> Sequence[str]:
-        """Return the command that starts the engine on this node. Raises EnvironmentLacksError where it is absent."""
+        """Return the command that starts the engine on this node. Raises EnvironmentLacksError without an engine."""
         return [str(self._executable or find_engine())]
 
     def patience_s(self) -> float:
-        """Longest time in seconds until it says hello."""
+        """Return the maximum time in seconds from the start to the engine's first message."""
         return _HELLO_S

@@ -1,4 +1,4 @@
-"""How much load a plan may be to the file system: what ``--impact`` says, and how a good neighbour lowers it."""
+"""Limits of the load that a plan puts on the file system: ``--impact`` sets them, ``--neighbour`` lowers them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, format_value, parse_bytes
 from strakes.model.record import Record
 
-# Slowest supported file system: below this rate no amount of a study fits its time.
+# Lowest limits. On a slower file system, even the smallest amounts of a study would exceed the study's time.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
-MOST_PER_S = 1e15  # as the engine
+MOST_PER_S = 1e15  # the same maximum as in the engine
 _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 
@@ -27,11 +27,11 @@ class Impact(Record):
     share: float = 1.0
 
     def with_share(self, share: float) -> Impact:
-        """Return these limits with another share of the time (0 to 1)."""
+        """Return these limits with another duty cycle (0 to 1)."""
         return replace(self, share=share)
 
     def __str__(self) -> str:
-        """In words.
+        """Return the limits as text.
 
         >>> str(Impact(bytes_per_s=209715200.0, operations_per_s=5000.0)), str(Impact(share=0.25)), str(Impact())
         ('200 MiB/s and 5,000 op/s', 'a share of 1/4 of the time', 'no limit')
@@ -46,7 +46,7 @@ UNLIMITED = Impact()
 
 
 def parse_impact(limits: Sequence[str]) -> Impact:
-    """``200MiB/s`` and ``5000ops/s``, each at most once. Raises BadInputError.
+    """Parse limits such as ``200MiB/s`` and ``5000ops/s``, at most one of each kind. Raises BadInputError.
 
     >>> parse_impact(["200MiB/s", "5000ops/s"])
     Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)

@@ -1,4 +1,4 @@
-"""Which launcher, with how many ranks, and where: what the command line says, as a value."""
+"""The launcher, the number of ranks and the hosts that the command line selects, as a frozen value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 @dataclass(frozen=True)
 class Launch:
-    """The way to start engines.
+    """How to start engines.
 
     ``ranks``: largest number of ranks of a plan; None: no limit under ``local``, otherwise the value of ``processes``.
     ``options``: further arguments for mpiexec or srun. ``command``: the template of another launcher.

@@ -10,7 +10,7 @@ from strakes.base.errors import MeasurementError
 from strakes.model.record import from_record
 from strakes.model.sample import Sample
 
-# ok, failed (the target), cancelled, refused (the plan), limit (no answer in time), died (the engine).
+# How a plan ended. failed: the target failed; refused: the plan is invalid; limit: no answer in time; died: the engine.
 PlanEnd = Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
 
 _NEEDED = {"phase", "operation", "bytes", "operations", "elapsed_s", "bytes_per_s", "operations_per_s", "stopped_by"}
@@ -18,7 +18,7 @@ _NEEDED = {"phase", "operation", "bytes", "operations", "elapsed_s", "bytes_per_
 
 @dataclass(frozen=True)
 class Hello:
-    """The engine's first message: its version ``engine``, its machine and its abilities."""
+    """The engine's first message: its version (``engine``), its machine and its capabilities."""
 
     engine: str
     host: str
@@ -31,9 +31,9 @@ class Hello:
     mpi: str = ""
     """The version string of the MPI library; empty if the ranks are threads."""
     nodes: Mapping[str, int] = field(default_factory=dict)
-    """Processes on each host, under MPI."""
+    """Number of processes on each host, under MPI."""
     ranks: Mapping[str, int] = field(default_factory=dict, repr=False)
-    """Rank by "HOST PID", under MPI."""
+    """Rank of each process, by its "HOST PID", under MPI."""
     clock_uncertainty_s: float = 0.0
     """Largest possible offset between the clocks of two processes, in seconds."""
 
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class EngineError:
-    """One error of the target or of the plan, with the four fields every strakes error has."""
+    """One error of the target or of the plan, with the same four fields as a StrakesError."""
 
     what: str
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class EngineError:
     remedy: str = ""
 
     def to_exception(self) -> MeasurementError:
-        """As a StrakesError, ``where`` joined into one line."""
+        """Return the error as an exception, with ``where`` joined into one line."""
         where = ", ".join(f"{key} {value}" for key, value in self.where.items())
         return MeasurementError(self.what, where=where, why=self.why, remedy=self.remedy)
 
@@ -70,7 +70,7 @@ class EngineError:
 class LoggedOperation:
     """One operation of a probe; times are seconds since 1970.
 
-    ``errno`` is empty for one that the target acknowledged.
+    ``errno``: empty if the target acknowledged the operation.
     """
 
     phase: str
@@ -83,13 +83,13 @@ class LoggedOperation:
 
     @property
     def acknowledged(self) -> bool:
-        """Whether the file system reported success."""
+        """Return whether the file system reported success."""
         return not self.errno
 
 
 @dataclass(frozen=True)
 class PlanResult:
-    """Everything an engine said about one plan."""
+    """The contents of all messages of an engine about one plan."""
 
     ended: PlanEnd
     samples: tuple[Sample, ...]
@@ -101,14 +101,14 @@ class PlanResult:
 
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
-    """Read a ``sample`` message. Raises KeyError for a message that is not one."""
+    """Convert a ``sample`` message. Raises KeyError if a field is missing."""
     if missing := _NEEDED - message.keys():
         raise KeyError(*sorted(missing))
     return from_record(Sample, message)
 
 
 def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
-    """Read the rows of a ``log`` message. Raises KeyError for a message that is not one.
+    """Convert the rows of a ``log`` message. Raises KeyError if a field is missing.
 
     >>> rows = [[7, 1.0, 1.1, 1.5, ""], [8, 2.0, 2.0, 9.0, "EIO"]]
     >>> first, second = log_from_message({"phase": "watch", "rank": 3, "origin_unix_s": 1000.0, "rows": rows})
@@ -125,7 +125,7 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
 
 
 def hello_from_message(message: Mapping[str, Any]) -> Hello:
-    """Read a ``hello`` message. Raises KeyError for a message that is not one."""
+    """Convert a ``hello`` message. Raises KeyError if a field is missing."""
     nodes = message.get("nodes", ())
     counts = {node["host"]: len(node["ranks"]) for node in nodes}
     ranks = {

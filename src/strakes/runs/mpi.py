@@ -1,4 +1,4 @@
-"""The engine whose ranks are processes, started by an mpiexec on one host or several."""
+"""The engine whose ranks are MPI processes, which mpiexec starts on one or several hosts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
-# Message of a rank's witness process when a signal has ended the rank; Hydra prints the same for any failed process.
+# Printed by a rank's parent process when a signal has ended the rank; Hydra prints the same for any failed process.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-# MPI's own start takes longer the more ranks there are on a processor.
+# Maximum time in seconds until the engine's first message. MPI starts more slowly with more ranks on each processor.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
-# Time in seconds for an engine to exit after its last message, unless one of its processes is blocked.
+# Seconds for an engine to exit after its last message, unless one of its processes is blocked.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
@@ -52,7 +52,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 
 
 def _silence_s(chosen: str) -> float:
-    """Return the limit in seconds from the value of STRAKES_SILENCE_S, as the engine computes it.
+    """Return the allowed silence in seconds for a value of STRAKES_SILENCE_S, by the same rule as the engine.
 
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
@@ -61,7 +61,7 @@ def _silence_s(chosen: str) -> float:
 
 
 class MpiEngine(Engine):
-    """One process for each rank; ``launch.ranks`` are started, a plan may use fewer. ``log`` as Engine's."""
+    """An engine with one process for each of ``launch.ranks`` ranks; plans can use fewer. ``log``: as for Engine."""
 
     def __init__(
         self, launch: Launch, executable: Path | None = None, log: Callable[[str], None] | None = None
@@ -72,41 +72,41 @@ class MpiEngine(Engine):
         self._launch, self._ranks, self._executable = launch, launch.ranks or 1, executable
 
     def command(self) -> Sequence[str]:
-        """Return the mpiexec command of all ranks. Raises EnvironmentLacksError without mpiexec or its engine."""
+        """Return the mpiexec command that starts all ranks. Raises EnvironmentLacksError without mpiexec or engine."""
         self._named = []
         mpiexec = find_mpiexec(self._launch.mpiexec)
         engine = self._executable or find_mpi_engine(mpiexec)
         return [*placed(mpiexec, self._launch), *self._launch.options, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
-        """Longest time in seconds until it says hello; it grows with the number of ranks."""
+        """Return the maximum time in seconds until the first message, which grows with the number of ranks."""
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
 
     @property
     def silence_s(self) -> float | None:
-        """Return the engine's own limit for silent ranks; its first process sends a heartbeat every second."""
+        """Return the limit that the engine itself uses for silent ranks. Rank 0 sends a heartbeat every second."""
         return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property
     def remedy(self) -> str:
-        """Advice for when mpiexec does not start the engine."""
+        """Return what the user can check if mpiexec does not start the engine."""
         return (
             "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
             "the hosts."
         )
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Return the process that the launcher names; else the first one, which speaks for all."""
+        """Return host and rank of the process that the launcher reports, else of the first process."""
         if hello is None:
             return super()._lost(hello)
-        # Launchers also name the witness processes, which are not ranks.
+        # Launchers also report the parent processes of the ranks, which are not ranks.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Wait until the ranks on this host have exited; one blocked in a file system outlives its launcher."""
+        """Wait for the ranks on this host to exit. Return False if one does not, because the file system blocks it."""
         here = [int(pid) for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node()]
         deadline = time.monotonic() + _LAST_BREATH_S
         while any(map(_is_rank, here)):
@@ -123,7 +123,7 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Return the result and remove the plan's files after the loss of a process, which ends all others.
+        """Remove the files of a plan that lost a process, which ends all processes, and return the plan's result.
 
         A process that does not exit is blocked in the file system; its files are then left in place.
         """
@@ -153,7 +153,7 @@ def placed(mpiexec: Path, launch: Launch) -> list[str]:
     ranks, hosts, ranks_per_node = launch.ranks or 1, launch.hosts, launch.ranks_per_node
     if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
-        # Processes on other hosts get no variables unless they are named.
+        # Open MPI passes an environment variable to other hosts only if it is named here.
         command += ["-x", _SILENCE] if _SILENCE in os.environ else []
         if hosts:
             slots = ranks_per_node or -(-ranks // len(hosts))

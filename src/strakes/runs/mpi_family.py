@@ -1,4 +1,4 @@
-"""Which engine belongs to which mpiexec, and which PMI its MPI needs: where they differ, each process runs alone."""
+"""Find the engine for an mpiexec, and the PMI for srun. With the wrong one, every process would run alone as rank 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.runs.engine import find_engine
 from strakes.targets.command import CommandTimeout, run
 
 Family = Literal["mpich", "openmpi"]
-"""MPICH and what descends from it (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
+"""MPICH and its derivatives (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
@@ -33,7 +33,7 @@ Pmi = Literal["pmi2", "pmix"]
 _LDD_S = 10.0
 _OPEN_MPI_FILES = re.compile(r"\blib(pmix|open-pal|open-rte|prrte)\.so")
 _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
-# Cray's libraries bring their own, and their srun is configured for it.
+# Cray's MPI libraries have their own PMI, and srun on Cray systems is configured for it.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
 
@@ -70,7 +70,7 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
 
 
 def mpi_engines() -> tuple[Path, Path]:
-    """Return the paths of the engines for the standard ABI and for the site's MPI, which may not exist."""
+    """Return the paths of the engines for the standard ABI and for the site's MPI. Either file can be missing."""
     engine = find_engine()
     return engine.with_name("strakes-engine-mpi"), engine.with_name("strakes-engine-mpi-site")
 
@@ -90,7 +90,7 @@ def family_of_engine(engine: Path) -> Family:
 
 @functools.cache
 def library_of_engine(engine: Path) -> str:
-    """Return the version string in the engine's MPI library, without starting the engine; empty if it has none."""
+    """Return the version string of the engine's MPI library, which ``--mpi`` prints; empty if it prints nothing."""
     return _answer(engine, "--mpi").strip()
 
 
@@ -118,7 +118,7 @@ def pmi_of(engine: Path) -> Pmi | None:
 
 
 def pmi_of_libraries(listing: str) -> Pmi | None:
-    """From what ldd(1) says.
+    """Return the PMI version of an MPI, from the output of ldd(1), or None if it does not show the version.
 
     >>> mpich = "libmpi_abi.so.1 => /x/libmpi_abi.so.1 (0x1)"
     >>> open_mpi = "libopen-pal.so.40 => /usr/lib/libopen-pal.so.40"
@@ -135,7 +135,7 @@ def pmi_of_libraries(listing: str) -> Pmi | None:
 
 
 def chosen_pmi(options: Sequence[str]) -> str:
-    """Return what ``--mpi`` among srun's options says last; empty where nothing does.
+    """Return the value of the last ``--mpi`` in srun's options, or "" without this option.
 
     >>> chosen_pmi(["-p", "main", "--mpi=pmix_v4"]), chosen_pmi(["--mpi", "pmi2"]), chosen_pmi([])
     ('pmix_v4', 'pmi2', '')
@@ -145,5 +145,5 @@ def chosen_pmi(options: Sequence[str]) -> str:
 
 
 def fits_pmi(spoken: Pmi, launcher: str) -> bool:
-    """Whether what srun speaks (``pmix_v4`` is one of pmix) is what the library understands."""
+    """Return whether the value of srun's ``--mpi`` fits the PMI of the library (``pmix_v4`` fits ``pmix``)."""
     return launcher == spoken or launcher.startswith(f"{spoken}_")

@@ -25,12 +25,12 @@ from strakes.base.units import counted, format_bytes
 from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
-# Seconds for Python to start: all nodes read its files from a shared file system at once.
+# Seconds for Python to start: all nodes read its files from a shared file system at the same time.
 _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first one has ended.
 _LATE_S = 10
 _VERSION_S = 10.0
-# Commands that run at once: mpiexec is started once for each host, so that the host that fails is known.
+# Maximum number of concurrent commands: mpiexec is started for each host separately, so that a failing host is known.
 _CONCURRENT_RUNS = 64
 # A node with less than this share of the median memory is reported.
 _SHARE = 0.7
@@ -40,7 +40,7 @@ _UPDATE = "Install the same version of strakes on all nodes."
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """One node. ``seen``: its view of the directory."""
+    """Facts about one node. ``seen``: mount and file contents of the directory as the node sees them."""
 
     host: str
     strakes: str
@@ -53,7 +53,7 @@ class CheckedNode:
 
 @dataclass(frozen=True)
 class Difference:
-    """A node that is unlike the others. ``wrong``: with it nothing should be measured."""
+    """A difference of one node from the others. ``wrong``: nothing should be measured with this node."""
 
     host: str
     what: str
@@ -64,7 +64,7 @@ class Difference:
 def examine(
     launch: Launch, directory: str = "", file: str = "", content: str = ""
 ) -> tuple[list[CheckedNode], list[Difference]]:
-    """Return facts about all nodes and the differences. Nodes that see our directory read ``content`` from ``file``.
+    """Return facts about all nodes, and their differences. A node must read ``content`` from ``directory``/``file``.
 
     Raises EnvironmentLacksError that names the nodes that do not answer.
     """
@@ -124,14 +124,14 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 
 
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
-    """Run a command; return the nodes that answered, and the last line of an error."""
+    """Run a command; return the nodes that answered, and the last line of its error, if any."""
     try:
         done = run(command, _START_S)
     except StrakesError as error:
         return [], f"{error.what}: {error.why}"
     nodes = []
     for line in done.stdout.splitlines():
-        # A launcher prints lines of its own, which may be other JSON.
+        # The launcher can print other lines, which can be JSON as well.
         with suppress(ValueError, TypeError):
             nodes.append(CheckedNode(**json.loads(line)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")

@@ -1,4 +1,4 @@
-"""A running engine as a process: messages in and out as JSON lines, everything else it says to the log."""
+"""The process of a running engine: exchanges messages as JSON lines, and logs all other output of the engine."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from strakes.base.processes import wait_for_end
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _KEPT_LINES = 20
-# Longer lines are read in pieces.
+# Maximum length of a line; longer lines are read in pieces.
 _MOST_MESSAGE_BYTES = 64 << 20
 _MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
-# No message of an engine.
+# In the queue of messages: wakes up receive().
 _WAKE: Mapping[str, Any] = {}
 
 Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """An engine process. Threads read its output, so that its pipes never fill, and call ``log``."""
+    """An engine process. Threads read its output pipes, which must never fill, and call ``log``."""
 
     def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
-        """Start it. Raises OSError when it cannot be started. ``environment`` is added to ours."""
-        # In a separate process group: we handle Ctrl-C and send the engine a cancel.
+        """Start the process; ``environment`` is added to our environment. Raises OSError if that fails."""
+        # In a separate process group, because Ctrl-C must reach only this process, which then cancels the plan.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -55,11 +55,11 @@ class EngineProcess:
             reader.start()
 
     def is_alive(self) -> bool:
-        """Whether the process has not ended yet."""
+        """Return whether the process has not ended yet."""
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, object]) -> bool:
-        """Send a line; False when nobody reads it any more."""
+        """Send a message as one line; return False if the engine has closed its input."""
         assert self._process.stdin is not None
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
         try:
@@ -72,7 +72,7 @@ class EngineProcess:
     def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
         """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty at the time-out, and with ``wake`` when :meth:`wake` is called.
+        Raises queue.Empty after ``timeout_s`` seconds and, with ``wake``, when :meth:`wake` is called.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -83,17 +83,17 @@ class EngineProcess:
                 raise queue.Empty
 
     def wake(self) -> None:
-        """Let whoever receives look up. Signal handlers may call it."""
+        """Interrupt :meth:`receive`. Signal handlers and other threads can call it."""
         self._messages.put(_WAKE)
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
-        """Yield what an engine that was stopped still said."""
+        """Yield the messages that a stopped engine had sent but that were not received yet."""
         with suppress(queue.Empty):
             while (message := self.receive(_TICK_S, wake=False)) is not None:
                 yield message
 
     def end_input(self, patience_s: float) -> bool:
-        """Ask it to leave in order, and make it leave after ``patience_s``; False when not even that ends it."""
+        """Close the engine's input so that it exits; stop it after ``patience_s`` seconds; return whether it ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if not self._wait(patience_s):
@@ -102,7 +102,7 @@ class EngineProcess:
         return True
 
     def stop(self, patience_s: float) -> bool:
-        """SIGTERM, then SIGKILL; False when even that does not end it (it waits for a file system that hangs)."""
+        """Send SIGTERM, then SIGKILL; return False if the process still runs, because a file system blocks it."""
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, _JOIN_S)):
             self._process.send_signal(number)
             if self._wait(wait_s):
@@ -111,7 +111,7 @@ class EngineProcess:
         return self._process.returncode is not None
 
     def how_it_ended(self) -> str:
-        """In words, with the last lines it wrote on standard error."""
+        """Return, as text, how the process ended, with its last lines on standard error."""
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
             return "it closed its output"
@@ -128,7 +128,7 @@ class EngineProcess:
         return True
 
     def _close(self) -> None:
-        """Give the pipes back once their readers are done with them."""
+        """Close the engine's input, and wait for the threads that read and close its output pipes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         for reader in self._readers:

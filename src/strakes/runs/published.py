@@ -20,9 +20,9 @@ from strakes.runs.run import Run
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30
-# One JSON value takes about 100 bytes of memory, so this limits the parser to 1 GB.
+# Maximum number of JSON values in a file. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000
-# The message has the most relevant of this many schema errors; twice as many take twice as long to find.
+# Maximum number of schema errors to collect; the most relevant one is reported. The time grows in proportion.
 _MOST_ERRORS = 100
 
 
@@ -32,7 +32,7 @@ class PublishedRun(Run):
 
     @property
     def id(self) -> str:
-        """The id of the run that was published."""
+        """Return the id of the exported run."""
         return str(self._document["manifest"]["id"])
 
     @cached_property
@@ -42,18 +42,18 @@ class PublishedRun(Run):
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Where it was measured."""
+        """Return the environment in which the run was measured, as in environment.json."""
         environment: dict[str, Any] = self._document["findings"]["environment"]
         return environment
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
-        """What it found."""
+        """Return the findings of the run."""
         findings: dict[str, Any] = self._document["findings"]
         return findings
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for what strakes does not write; the schema does not describe each setting of each plan."""
+        """Return the error for contents that the schema accepts but that strakes would never have exported."""
         where = f"{self.path}: {name}" if name else str(self.path)
         return BadInputError("this is not a run exported by strakes", where=where, why=why, remedy=_REMEDY)
 

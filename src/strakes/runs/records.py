@@ -19,12 +19,12 @@ from strakes.targets.description import Interruption, Layout
 
 @dataclass(frozen=True)
 class Visit(Record):
-    """One run of a cell's plan. ``ended``: as for a plan, or "yielded" if it was cancelled to protect other users.
+    """One execution of a cell's plan. ``ended``: a PlanEnd, or "yielded" if it was cancelled to protect other users.
 
-    ``client_s``: duration of a fixed amount of work on the client. ``servers``: their counters during the visit, except
-    those in ``servers_disturbed``. ``interruptions``: when servers were unavailable; ``ended`` is then "interrupted" if
-    the visit can be repeated. ``given``: the placements of its directories. ``kept``: the directory shared by visits.
-    ``neighbour``: latencies of the probe. ``stage`` and ``settings`` are set for trials of a search.
+    ``client_s``: duration of a fixed amount of work on the client. ``servers``: increase of the servers' counters,
+    except the counters in ``servers_disturbed``. ``interruptions``: when servers were unavailable; ``ended`` is then
+    "interrupted" if the visit can be repeated. ``given``: placements that its directories got. ``kept``: the directory
+    shared by visits. ``neighbour``: latencies of the probe. ``stage``, ``settings``: only for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -52,12 +52,12 @@ class Visit(Record):
 
     @property
     def ended_well(self) -> bool:
-        """Whether it was measured to its end."""
+        """Return whether the plan was executed to its end."""
         return self.ended == "ok"
 
     @property
     def is_measurement(self) -> bool:
-        """Whether it counts for its cell: neither the pilot nor a confirmation."""
+        """Return whether the visit counts for its cell; the pilot and confirmations do not."""
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
@@ -67,7 +67,7 @@ class Visit(Record):
 
 @dataclass(frozen=True)
 class RunEvent(Record):
-    """Something worth remembering of a run; ``event`` is its kind in the store."""
+    """Base class of events of a run. ``event``: the name of the kind of event in the store."""
 
     event: ClassVar[str] = ""
 
@@ -108,7 +108,7 @@ class CellSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class CellDropped(RunEvent):
-    """A cell that the budget does not allow more runs of than the ``runs`` it had (None: not told)."""
+    """A cell for which the budget allows no more runs. ``runs``: the number of its runs so far (None: unknown)."""
 
     event = "dropped"
     cell: str
@@ -118,7 +118,7 @@ class CellDropped(RunEvent):
 
 @dataclass(frozen=True)
 class PopulationRemoved(RunEvent):
-    """How long the removal of a kept population took."""
+    """A kept pool of ``files`` files was removed in ``elapsed_s`` seconds."""
 
     event = "clean-up"
     files: int
@@ -127,7 +127,7 @@ class PopulationRemoved(RunEvent):
 
 @dataclass(frozen=True)
 class TargetDescribed(RunEvent):
-    """The file system's targets, and how they differ from each other."""
+    """The storage targets of the file system, and a text for each difference between them."""
 
     event = "description"
     description: Mapping[str, Any]
@@ -136,7 +136,7 @@ class TargetDescribed(RunEvent):
 
 @dataclass(frozen=True)
 class TroubleSeen(RunEvent):
-    """Servers that did not serve as they should ``when`` nothing was measured: "before" or "after"; a sentence each."""
+    """Problems of servers "before" or "after" the measurement (``when``), one sentence for each problem."""
 
     event = "trouble"
     when: str
@@ -145,7 +145,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
-    """How interruptions that lasted when a visit ended went on, as it was known when all was done."""
+    """Interruptions that lasted beyond the end of a visit, with their ends as known at the end of the run."""
 
     event = "interruptions-ended"
     interruptions: tuple[Interruption, ...]
@@ -153,7 +153,7 @@ class InterruptionsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class OthersSeen(RunEvent):
-    """Other measurements by strakes in the same directory: "before", "meanwhile" or "after"; who, a text each."""
+    """Other measurements by strakes in the directory "before", "meanwhile" or "after"; ``who``: a text for each."""
 
     event = "others"
     when: str
@@ -172,7 +172,7 @@ class LayoutGiven(RunEvent):
 
 @dataclass(frozen=True)
 class DirectoryPlaced(RunEvent):
-    """A directory that stays, and the placements it and those in it got."""
+    """A directory is kept between visits; ``given``: the placements that it and its subdirectories got."""
 
     event = "placed"
     cell: str
@@ -213,7 +213,7 @@ class SpaceSearched(RunEvent):
 
 @dataclass(frozen=True)
 class ConfirmationBegun(RunEvent):
-    """Which settings of a search are confirmed by how many fresh runs."""
+    """A search begins to confirm its ``best`` settings by ``runs`` fresh runs."""
 
     event = "confirmation"
     best: Mapping[str, Setting]
@@ -233,5 +233,5 @@ def event_from_record(record: Mapping[str, Any]) -> RunEvent:
 
 
 def event_to_record(event: RunEvent) -> dict[str, Any]:
-    """Return the event as the store keeps it."""
+    """Return the event as a record of the store."""
     return {"event": event.event, **to_record(event)}

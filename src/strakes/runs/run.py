@@ -1,4 +1,4 @@
-"""A run as it is read back from its directory."""
+"""A stored run, which is read from its directory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Runtime
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of the list of runs. ``created`` is ISO 8601 in UTC; ``status`` damaged: its run.json cannot be read."""
+    """One line of the list of runs. ``created``: ISO 8601 in UTC. ``status`` "damaged": its run.json cannot be read."""
 
     id: str
     kind: str
@@ -47,22 +47,22 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its directory, read when asked and then kept (a run that grows is opened again to see more)."""
+    """One stored run. Files are read on first use and cached, so open a growing run again to see new data."""
 
     path: Path
 
     @property
     def id(self) -> str:
-        """The name of its directory."""
+        """Return the id of the run, which is the name of its directory."""
         return self.path.name
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """id, kind, name, target, options, created, status, command, strakes_version."""
+        """Return run.json: id, kind, name, target, options, created, status, command, strakes_version."""
         return self.checked_manifest(self._read_document("run.json"))
 
     def checked_manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Return it. Raises BadInputError where it lacks what every run has."""
+        """Return the manifest. Raises BadInputError if a required field is missing or has the wrong type."""
         for key, kind in _MANIFEST.items():
             if key not in manifest:
                 raise self.damaged(f"{key!r} is missing", "run.json")
@@ -76,13 +76,13 @@ class Run:
 
     @property
     def directories(self) -> str:
-        """Return where it measured: one directory, or all that its ranks took in turn."""
+        """Return the measured directories as text: one, or all over which the ranks were distributed."""
         beside = self.manifest.get("options", {}).get("beside", ())
         return ", ".join([str(self.manifest.get("target", "")), *beside])
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Where it is measured."""
+        """Return environment.json: the mount, engine and machine of the measurement."""
         environment = self._read_document("environment.json")
         for key, kind in _ENVIRONMENT.items():
             if not isinstance(environment.get(key, kind()), kind):
@@ -107,7 +107,7 @@ class Run:
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for what strakes cannot have written; ``name``: of the file, where it is known."""
+        """Return the error for contents that strakes never writes. ``name``: name of the file, if known."""
         return BadInputError(
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
@@ -116,7 +116,7 @@ class Run:
         )
 
     def require_whole(self) -> None:
-        """Raise BadInputError where what its files say of each other does not fit together."""
+        """Raise BadInputError if the files of the run contradict each other."""
         known = {cell.key for cell in self.cells}
         strange = next((seen.cell for seen in self.visits if seen.is_measurement and seen.cell not in known), None)
         if strange is not None:
@@ -133,11 +133,11 @@ class Run:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts about the target found before the measurement, empty if none were."""
+        """Return the facts that were found about the target before the measurement; empty without facts."""
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
     def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
-        """Parse every row of a file. Raises BadInputError for one that is no record of its kind."""
+        """Parse every row of a file. Raises BadInputError if a row is not a valid record."""
         rows = []
         for number, row in enumerate(self._rows(name), start=1):
             try:
@@ -148,7 +148,7 @@ class Run:
         return rows
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        # Only a writer that was killed leaves half a line, and the cells are replaced as a whole.
+        # Only a killed writer leaves half a line, so a complete run has none; the file of cells is replaced as a whole.
         whole = name == "cells" or self.manifest["status"] == "complete"
         return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
 
@@ -165,15 +165,15 @@ class Run:
         return read_json(path) if path.exists() else None
 
     def write_findings(self, findings: Mapping[str, object]) -> None:
-        """Keep what the run found, also long after it ended; replaces an earlier document."""
+        """Store the findings of the run, even long after its end; replaces earlier findings."""
         write_json(self.path / "findings.json", findings)
 
     def write_answers(self, answers: Mapping[str, object]) -> None:
-        """Store the verdicts on stated needs; replaces an earlier document."""
+        """Store the verdicts on the needs that the user stated; replaces earlier verdicts."""
         write_json(self.path / "answers.json", answers)
 
     def is_being_written(self) -> bool:
-        """Whether a living process writes it: writers lock the run's visits."""
+        """Return whether a running process writes this run: writers hold a lock on visits.jsonl."""
         try:
             descriptor = open_kept(self.path / "visits.jsonl", os.O_RDONLY)
         except OSError:
@@ -190,7 +190,7 @@ class Run:
 
 
 def summary_of(path: Path) -> RunSummary:
-    """Return one line of the list of runs; a run whose writer was killed is interrupted."""
+    """Return one line of the list of runs; the status of a run whose writer was killed is "interrupted"."""
     run = Run(path)
     try:
         manifest = run.manifest
@@ -212,7 +212,7 @@ def summary_of(path: Path) -> RunSummary:
 def told_as_damage(run: Run) -> Iterator[None]:
     """Raise BadInputError if the files of a run contradict each other, PerhapsDamagedError if the body fails.
 
-    Only the fields that every run has are checked beforehand.
+    Before the body, only the fields that every run has are checked.
     """
     run.require_whole()
     try:

@@ -1,4 +1,4 @@
-"""The engine whose ranks srun starts, on the nodes of the allocation that strakes runs in."""
+"""The engine whose ranks srun starts on the nodes of the current Slurm allocation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
 
 @dataclass(frozen=True)
 class Allocation:
-    """The job that strakes runs in. ``tasks``: as many as were asked for, None where the job does not say."""
+    """The Slurm job that strakes runs in. ``tasks``: the requested number of tasks, or None without a request."""
 
     job: str
     nodes: int
@@ -56,7 +56,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
 
 
 def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
-    """How many ranks where none were asked for: what the job asked for, else one for each processor; at least two."""
+    """Return the default number of ranks: the tasks that the job requested, else one for each processor; at least 2."""
     job = allocation()
     nodes = len(hosts) or job.nodes
     if ranks_per_node is not None:
@@ -65,12 +65,12 @@ def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int
 
 
 class SlurmEngine(MpiEngine):
-    """``options`` are further words for srun."""
+    """An engine whose ranks srun starts. ``launch.options``: further arguments for srun."""
 
     _gone: Mapping[str, str | int] = {}
 
     def command(self) -> Sequence[str]:
-        """Return the srun command of all ranks.
+        """Return the srun command that starts all ranks.
 
         Raises EnvironmentLacksError without srun or engine, BadInputError outside of an allocation.
         """
@@ -84,7 +84,7 @@ class SlurmEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
-        """Advice for when srun does not start the engine."""
+        """Return what the user can check if srun does not start the engine."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         pmi = f" The engine's MPI needs {spoken}; srun --mpi=list shows what this Slurm supports." if spoken else ""
         return f"Check that srun can start a program on these nodes: srun hostname.{pmi}"
@@ -111,7 +111,7 @@ def find_srun() -> Path:
 
 
 def placed(srun: Path, launch: Launch) -> list[str]:
-    """Return srun with its options: only the first task hears us, and all end with the first that fails.
+    """Return srun with its options: only the first task gets our input, and a task that fails ends all tasks.
 
     >>> " ".join(placed(Path("srun"), Launch("slurm", 8, ("n1", "n2"), 4)))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
@@ -124,7 +124,7 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
-    """``--mpi`` as the engine's MPI needs it. Raises BadInputError where another one was chosen."""
+    """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if the user chose a wrong one."""
     spoken = pmi_of(engine)
     chosen = chosen_pmi(options)
     if spoken is None:

@@ -1,4 +1,4 @@
-"""Creates, finds and resumes runs."""
+"""The store: creates, finds and resumes runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIST_THEM = "strakes runs lists the runs."
 
 
 class Store:
-    """All runs below one directory; it is made with the first run.
+    """All runs below one directory, which is created with the first run.
 
     >>> import tempfile
     >>> from strakes.runs.records import Visit
@@ -53,10 +53,10 @@ class Store:
         measured_at: datetime | None = None,
         elsewhere: bool = False,
     ) -> RunWriter:
-        """Begin a new run.
+        """Create a run and return its writer.
 
-        Raises BadInputError for a missing target, EnvironmentLacksError if the store cannot be written.
-        An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
+        For an imported run, ``measured_at`` is the time of measuring; with ``elsewhere``, the target need not exist.
+        Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
         """
         try:
             if not elsewhere:
@@ -90,16 +90,16 @@ class Store:
         return writer
 
     def open(self, run: str) -> Run:
-        """Return the run with that id or unique prefix of an id, the "latest", or the N-th before it, "latest~N".
+        """Return a run by its id, a unique prefix of its id, "latest", or "latest~N" (the N-th before the latest).
 
-        Raises BadInputError.
+        Raises BadInputError if there is no such run or the prefix is not unique.
         """
         return Run(self._find(run).path)
 
     def resume(self, fingerprint: str) -> RunWriter:
         """Resume the newest unfinished run whose options have ``fingerprint``.
 
-        Raises BadInputError if there is none or it is still running.
+        Raises BadInputError if no run has it or the run is still being written.
         """
         summary = self._newest_unfinished(fingerprint)
         writer = RunWriter(summary.path)
@@ -204,7 +204,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         if visits and not refused:
             writer.finish("failed")
         else:
-            store.discard(writer)  # refused before anything was measured: not a run
+            store.discard(writer)  # nothing was measured, so there is no run to keep
         raise
 
 

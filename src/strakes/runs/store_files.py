@@ -14,7 +14,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
 from strakes.base.finite import to_json
 
-# Above the size of any run: refuses sparse files that would exhaust the memory.
+# Maximum size of a file in bytes, larger than any real run: refuses sparse files that would exhaust the memory.
 MOST_BYTES = 4 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
@@ -52,7 +52,7 @@ def replace_text(path: Path, text: str) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in ``path``.
 
-    Raises BadInputError if the file has none, FileNotFoundError if it is missing.
+    Raises BadInputError if the file does not contain one, FileNotFoundError if the file is missing.
     """
     return json_document(_read(path), path)
 
@@ -84,7 +84,7 @@ def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
 
 
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
-    """Return the StrakesError for a run without read permission."""
+    """Return the StrakesError for a run that this user has no permission to read."""
     remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
     why = error.strerror or str(error)
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
@@ -163,7 +163,7 @@ class AppendFile:
             if self._durable:
                 os.fsync(self._descriptor)
         except BaseException as error:
-            # Also after an interrupt: the next row must not join half of this one.
+            # Also after an interrupt, because the next row must not be appended to half of this row.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, before)
             if isinstance(error, OSError):

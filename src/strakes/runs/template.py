@@ -1,4 +1,4 @@
-"""The engine whose ranks any other launcher starts: its command as a template."""
+"""The engine whose ranks any other launcher starts. The user gives the launcher's command as a template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
-    """A launcher that ``launch.command`` describes, with ``{engine}`` and the names of other values in it."""
+    """An engine that the command template ``launch.command`` starts, with fields such as ``{engine}``, ``{ranks}``."""
 
     def command(self) -> Sequence[str]:
         """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
@@ -25,14 +25,14 @@ class TemplateEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
-        """Advice for when the user's command does not start the engine, with the PMI that its MPI needs."""
+        """Return what to check if the user's command does not start the engine, with the PMI that its MPI needs."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
         return f"Try the launcher's command without strakes.{speak}"
 
 
 def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
-    """Return the command as a list of arguments. Raises BadInputError if it cannot do what the options ask for.
+    """Return the filled-in template as a list of arguments. Raises BadInputError if it does not fit the options.
 
     >>> jsrun = Launch("command", 8, ranks_per_node=4, command="jsrun -n {ranks} -r{ranks_per_node} {engine}")
     >>> filled(jsrun, ["/e", "--expect-ranks", "8"])

@@ -21,17 +21,17 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# How long a server is lost before that is reported. A client of Lustre notices a dead machine 13 to 16 s after the
-# power cut, and an unmounted target at once; both are reported within 30 s. Doubled, the report comes too late.
+# Seconds from noticing a lost server to the report, which must come within 30 s of the fault. A Lustre client notices a
+# dead machine after 13 to 16 s, but a refused connection (an unmounted target) immediately: REFUSED_FOR_S.
 LOST_FOR_S = 13.0
 REFUSED_FOR_S = 28.0
-# From the report on: how long a server may take to come back, and when the process itself has ended; the command ends
-# 5 s later at most, and within 30 s. Recorded fail-overs that succeeded kept targets away for 21 to 38 s: those survive
-# 28 + 22 s. Half of the grace would end surveys during such fail-overs.
+# Seconds from the report until the command is ended in order (GRACE_S), and until the process exits even if it is
+# blocked (END_S). In recorded fail-overs that succeeded, targets were away for 21 to 38 s: a wait of 28 + 22 s survives
+# those, but half of GRACE_S would end surveys during some of them.
 GRACE_S = 22.0
 END_S = 25.0
 _JOIN_S = 0.2
-# A tool that takes longer than this many seconds is itself blocked; it is called again later.
+# A query for lost servers that takes longer than _SLOW_S seconds was blocked; the next one is _ASK_AGAIN_S later.
 _SLOW_S = 3.0
 _ASK_AGAIN_S = 30.0
 
@@ -39,15 +39,15 @@ _last_resort: list[Callable[[int], None]] = []
 
 
 def set_last_resort(tell: Callable[[int], None]) -> None:
-    """Set the callback that reports the exit status to the parent, since a blocked process may never exit."""
+    """Set a callback that reports the exit status to the parent process, because a blocked process may never exit."""
     _last_resort[:] = [tell]
 
 
 @contextmanager
 def servers_watched(targets: Sequence[Target], note: Callable[[str], None]) -> Iterator[None]:
-    """Watch the servers of remote file systems while the body runs; ``note`` is called from another thread.
+    """Watch the servers of remote file systems while the body runs; report them by ``note``, from another thread.
 
-    Raises ServersDeadError in the body. Nothing is watched where the body runs in no main thread.
+    Raises ServersDeadError in the body if servers stay dead. Does nothing outside the main thread.
     """
     remote = [target for target in targets if target.mount.remote]
     if not remote or threading.current_thread() is not threading.main_thread():
@@ -77,12 +77,12 @@ class _Watchdog:
 
     def stop(self) -> None:
         self._stopping.set()
-        # The thread may be waiting for a command.
+        # Join with a limit, because the thread may be waiting for a command.
         self._thread.join(_JOIN_S)
         command.end_grace()
 
     def raise_error(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle the signal, in the main thread."""
+        """Handle SIGALRM in the main thread: raise the error of the watchdog."""
         if self._error is not None:
             raise self._error
 
@@ -115,7 +115,7 @@ class _Watchdog:
 
 
 class _Look:
-    """Which servers of one file system are lost, and since when, by the clock of this process."""
+    """The lost servers of one file system, and since when each is lost (time.monotonic)."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -126,7 +126,7 @@ class _Look:
         self._ask_from_s = 0.0
 
     def is_dead(self) -> bool:
-        """Return whether a server is lost for long enough to report it, longer where machines refuse connections."""
+        """Return whether a server has been lost for long enough to report it, longer if all refuse connections."""
         began_s = time.monotonic()
         known = self._target.lost_servers() if began_s >= self._ask_from_s else None
         now_s = since_s = time.monotonic()
@@ -142,14 +142,14 @@ class _Look:
         return bool(known) and lost_for_s >= patience_s
 
     def _without_answer(self) -> Mapping[str, LostServer]:
-        """Look at the directory in a child; it is lost as long as that child waits."""
+        """Check the directory in a child process. Return it as lost while an earlier child still waits."""
         if self._look is not None and self._look.poll() is None:
             return {self._target.mount.mount_point: LostServer("", "a look at it does not end")}
         self._look, self._look_since_s = begin("stat", str(self._target.path)), time.monotonic()
         return {}
 
     def error(self) -> ServersDeadError:
-        """Return the error that names all servers that are lost now."""
+        """Return the error that names all servers that are currently lost."""
         now_s = time.monotonic()
         why = " ".join(
             f"{name}{f' on {lost.host}' if lost.host else ''} does not answer: {lost.state}, for at least "

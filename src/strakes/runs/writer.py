@@ -1,4 +1,4 @@
-"""Writing one run: every finished visit is on the disk before the next one starts."""
+"""Write one run: every finished visit (execution of a cell's plan) is on the disk before the next one starts."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from strakes.runs.run import FinishedStatus, Run
 from strakes.runs.store_files import AppendFile, json_lines, replace_text, store_error, write_json
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_LOCK_PATIENCE_S = 1.0  # a reader holds the lock for microseconds
+_LOCK_PATIENCE_S = 1.0  # seconds to wait for the lock, which a reader holds for microseconds
 
 
 def utc_now() -> datetime:
-    """Return the time now."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class RunWriter:
-    """The only writer of a run, held by a lock. ``run`` is the run as it was when the writer opened it.
+    """The only writer of a run, which a lock ensures. ``run``: the run as it was when the writer opened it.
 
     Leaving the context without :meth:`finish` keeps the run unfinished, so that it can be resumed.
     """
@@ -48,12 +48,12 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # Cached now, so that ``run`` does not include rows of this writer.
+        # Read and cache all files now, so that ``run`` does not include rows of this writer.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property
     def id(self) -> str:
-        """The id of the run."""
+        """Return the id of the run."""
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:
@@ -62,7 +62,7 @@ class RunWriter:
         replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
     def append_visit(self, *visits: Visit) -> None:
-        """Add finished visits; durable on return."""
+        """Add finished visits, which are on the disk when the method returns."""
         with self._appending:
             self._visits.append(*map(to_record, visits))
 
@@ -73,7 +73,7 @@ class RunWriter:
                 self._events.append(event_to_record(event))
 
     def write_findings(self, findings: Mapping[str, object]) -> None:
-        """Keep what the run found; replaces an earlier document."""
+        """Store the findings of the run; replaces earlier findings."""
         self.run.write_findings(findings)
 
     def finish(self, status: FinishedStatus) -> None:
@@ -89,7 +89,7 @@ class RunWriter:
         self._set_manifest(status="running", resumed=resumed)
 
     def close(self) -> None:
-        """Release the lock without changing the status. May be called twice."""
+        """Release the lock without changing the status. A second call has no effect."""
         with self._appending:
             if not self._closed:
                 self._closed = True

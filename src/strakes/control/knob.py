@@ -18,12 +18,12 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# "cluster": the file system keeps it for all servers or clients of a kind, and any client can set it.
+# Where a knob is set. "cluster": any client can set the knob; the file system stores it for all servers or clients.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# The form of an answer: text, a list with the chosen word in brackets, or the output of a tool.
+# Form of the text that contains a value: only the value, a list with the value in brackets, or a tool's output.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
-# The parameters of source S3 that other file systems have counterparts of.
+# Parameters of StorNext, tuned in S3 (Quantum, 2011), that have counterparts in other file systems.
 COUNTERPARTS = ("buffer cache", "inode cache", "thread pool", "block size", "client cache buffer")
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
@@ -31,11 +31,11 @@ _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 @dataclass(frozen=True)
 class Knob:
-    """One entry of the catalogue; ``least`` and ``most`` bound its range.
+    """One entry of the catalogue. ``least``, ``most``: limits of its value.
 
     A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value); with
-    ``by_hand`` strakes only describes the change. ``in_force`` asks servers for the values that they use. ``adjusts``:
-    the values that the system rounds. ``not_from``: a value that blocks changes, and the reason.
+    ``by_hand``, strakes only describes the change. ``in_force``: command that asks servers for the values that they
+    use. ``adjusts``: how the system alters values. ``not_from``: a value that blocks changes, and the reason.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Knob:
 
     @property
     def changeable(self) -> bool:
-        """Return whether strakes changes it; not if it needs a restart."""
+        """Return whether strakes can change the knob: not by hand only, and without a restart of servers."""
         return not self.by_hand and not self.restart
 
     @property
     def how_to_set(self) -> str:
-        """Return the instructions for users."""
+        """Return the instructions for users who change the knob by hand."""
         if self.by_hand:
             return self.by_hand
         if self.file:
@@ -79,7 +79,7 @@ class Knob:
 
     @property
     def range_text(self) -> str:
-        """For people.
+        """Return the range of valid values as text.
 
         >>> Knob("x", (), "", "integer", "client", "", least=1, most=256).range_text
         '1 to 256'
@@ -92,7 +92,7 @@ class Knob:
         return f"at least {least}" if least else f"at most {most}" if most else ""
 
     def parse(self, value: str | float) -> str:
-        """Return the value as the system writes it. Raises BadInputError for one that the knob does not take.
+        """Return the value as the system writes it. Raises BadInputError if the knob does not accept the value.
 
         >>> Knob("x", (), "", "bytes", "client", "", least=4096).parse("64KiB")
         '65536'
@@ -144,12 +144,12 @@ class Knob:
 
 
 def _number(text: str) -> float | None:
-    """Return the number.
+    """Return the number that a text contains, or None if the text is not a number.
 
     >>> _number("-5"), _number("1_0"), _number("\uff11")
     (-5, None, None)
     """
-    if not text.isascii() or "_" in text:  # Python accepts these, other programs do not
+    if not text.isascii() or "_" in text:  # Python accepts such numbers, other programs do not
         return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)
@@ -158,7 +158,7 @@ def _number(text: str) -> float | None:
     return number if abs(number) < 1e300 else None
 
 
-# Names in braces in files and commands; bindings.py fills them in for a target.
+# Names in braces in files and commands; knob_bindings.py fills them in for a target.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
 # How strakes reads and changes a knob; a knob that is changed by hand has none of these.
 _COMMANDS = ("file", "read", "write", "unset", "in_force", "answer")

@@ -1,4 +1,4 @@
-"""The places of knobs on a target: fills devices, mounts and servers into the catalogue's commands."""
+"""Find the places of knobs on a target: fill its devices, mounts and servers into the commands of the catalogue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
 def remembering(run: Runner) -> Runner:
-    """Return a runner that runs each command once, since many knobs share an answer."""
+    """Return a runner that caches the output of each command, because many knobs need the same output."""
     once = cache(run)
     return lambda argv, timeout_s=DEFAULT_TIMEOUT_S: once(tuple(argv), timeout_s)
 
@@ -69,7 +69,7 @@ class Bindings:
     def _words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
         out: list[str] = []
         for word in words:
-            # The options that reach a cluster may be several words, or empty.
+            # The options for connecting to a Ceph cluster can be several words or none.
             out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
         return tuple(out)
 
@@ -104,7 +104,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # With one disk, it is another name of the disk's read-ahead.
+        # For a file system on one disk, the bdi is only another name of the disk's read-ahead, so it is left out.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 
@@ -124,7 +124,7 @@ class Bindings:
 
 
 def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
-    """Return the knobs of the target's file system, and the kernel's."""
+    """Return the knobs of the target's file system and of the kernel."""
     kind = target.mount.file_system
     return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
 

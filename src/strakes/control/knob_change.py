@@ -1,4 +1,4 @@
-"""Reads and changes knobs: every change is journaled first, and restored by compare-and-swap."""
+"""Read and change knobs. Every change is journaled first. An old value is restored only over the value that we set."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Reading:
 
     @property
     def value(self) -> str | None:
-        """Return the value if all places have the same."""
+        """Return the value if it is the same in all places, else None."""
         different = set(self.values.values())
         return different.pop() if len(different) == 1 else None
 
 
 @dataclass(frozen=True)
 class Effective:
-    """The values after a change, by place, and by daemon if daemons can be asked."""
+    """A knob's values after a change: by place, and by daemon (``in_force``) if daemons can be asked."""
 
     knob: Knob
     wanted: str
@@ -49,7 +49,7 @@ class Effective:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a line for each place or daemon whose value differs from the wanted one."""
+        """Return a line for each place or daemon whose value differs from the wanted value."""
         knob, cause = self.knob, "its own configuration or one of its options takes precedence"
         found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
         found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
@@ -61,18 +61,18 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Knob -> the values after the change; ``restored`` has the outcomes after the end of ``changed``."""
+    """Name of each knob -> its values after the change. ``restored``: the outcomes, known after :func:`changed`."""
 
     restored: tuple[Restored, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """All remarks of all knobs."""
+        """Return all remarks on all knobs."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 
 def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
-    """Return the knobs of these names, else all of the target's file system. Raises BadInputError for a wrong name."""
+    """Return the values of these knobs, or of all of the file system. Raises BadInputError for an unknown name."""
     known = knobs_of(target, catalogue())
     chosen = tuple(find(name, known) for name in names) if names else known
     ask = remembering(target.run)
@@ -89,7 +89,7 @@ def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
 
 @contextmanager
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
-    """Change knobs while the body runs, and restore them however it ends.
+    """Change knobs while the body runs, and restore them even if the body raises.
 
     Yields the values after the change, which may differ from the wanted ones. Raises BadInputError, before any change,
     for invalid values and knobs that strakes does not change; MeasurementError at the end if a value could not be
@@ -109,9 +109,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
 
 
 def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:
-    """Change knobs until ``strakes knobs restore``.
+    """Change knobs, which stay changed until ``strakes knobs restore``.
 
-    When one of them is refused, those before it are put back and the refusal is raised.
+    If a change fails, the changes before it are undone and the error is raised.
     """
     with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
         journal.note("held")
@@ -120,7 +120,7 @@ def set_values(target: Target, values: Mapping[str, str | float], *, store: Path
 
 @contextmanager
 def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJournal, Change]]:
-    """Make the changes of the plan; put them back if that or the body fails."""
+    """Make the changes of the plan; undo them if a change or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
     try:
@@ -136,14 +136,14 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
 
 
 def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
-    """Put back what is not settled yet; return the changes that stay open for later commands."""
+    """Restore all changes that are not settled yet; return the failures, which later commands try to restore again."""
     done = settle(root, journal, ask=target.run)
     change.restored = (*change.restored, *done)
     return [restored for restored in done if not restored.done]
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
-    """Check everything that can be refused before a change; return the changes."""
+    """Check all that can be checked before a change, and return the changes. Raises StrakesError if a check fails."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
     plan = []
@@ -166,7 +166,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while it is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    # A value that is already right is journaled as well, so that nobody else changes it meanwhile.
+    # A knob that already has the wanted value is journaled as well, so that no other command changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:

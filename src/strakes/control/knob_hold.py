@@ -1,7 +1,7 @@
-"""One record for each changed setting, so that two stores of this machine do not change the same one.
+"""A record for each changed setting, so that runs with different stores on this machine do not change the same setting.
 
-The records are in ``/run/strakes/knobs``, which is empty after a restart, as the settings have their defaults then;
-``STRAKES_RUN`` names another directory. A record holds its setting while the journal that it names is open.
+The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart removes the records and resets
+the settings. A record reserves its setting while the journal that the record names is open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_BYTES = 65536
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> None:
-    """Record that ``store`` changes the setting. A user who may not write there keeps no record.
+    """Record that ``store`` changes the setting. Without write permission for the directory, nothing is recorded.
 
     Raises BadInputError if another store has changed the setting and not restored it, EnvironmentLacksError if the
     record cannot be written.
@@ -34,7 +34,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> No
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal that cannot be seen may be open elsewhere. With its original value the setting is free.
+            # A journal that is not visible may be open in a container. A setting with its original value is free.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
@@ -70,7 +70,7 @@ def _file(place: KnobPlace) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Let one process at a time read and replace records. Raises OSError."""
+    """Hold a lock in the body, so that only one process at a time reads and replaces records. Raises OSError."""
     os.close(open_directory(path.parent, make=0o755))
     lock = open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)
     try:
@@ -81,7 +81,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """Return a record, empty if the file is missing; a damaged one has no journal."""
+    """Return a record: empty if the file is missing, without a journal if the file is damaged."""
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
             record = json.loads(file.read(_MOST_BYTES))

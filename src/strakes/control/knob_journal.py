@@ -1,4 +1,4 @@
-"""The journal of changed knobs: a file for each set of changes, in ``knobs`` of the store until all are settled.
+"""The journal of changed knobs: one file in the store's directory ``knobs`` for each set of changes not yet settled.
 
 Every line is on the disk before the change that it announces.
 """
@@ -27,15 +27,15 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# unchanged: it had the old value already. changed by others: it has neither our value nor the old one, and stays.
-# gone: the setting does not exist any more. kept: the user asked to leave it.
+# How a change was settled. unchanged: the setting already had the old value. changed by others: it had neither our new
+# value nor the old value, and stays. gone: it does not exist any more. kept: the user asked to leave it.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
-# The kinds of lines: will and did surround a change; held: left open on purpose, until ``strakes knobs restore``;
-# tried: an attempt that could not restore everything.
+# Kinds of lines. will, did: before and after a change. held: the changes stay until ``strakes knobs restore``.
+# tried: an attempt did not restore everything.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
 
 
-# elsewhere: on another host, or in another container of this one, where its number means nothing here.
+# elsewhere: the process is on another host or in another container, so its number means nothing here.
 Life = Literal["alive", "dead", "elsewhere"]
 
 
@@ -51,7 +51,7 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
-        """Return the process that runs this."""
+        """Return the current process."""
         pid = os.getpid()
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
@@ -67,7 +67,7 @@ class Owner:
 
     @property
     def this_boot(self) -> bool:
-        """Return whether it is of this boot."""
+        """Return whether the process started after the last boot of this machine."""
         return self.boot == boot_id()
 
     def __str__(self) -> str:
@@ -80,9 +80,9 @@ class DamagedJournalError(BadInputError):
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One change.
+    """One change of a knob in one place.
 
-    ``known``: the value after the change was recorded (``effective``); ``outcome`` is "" until it is settled.
+    ``known``: whether ``effective``, the value after the change, was recorded. ``outcome``: "" until it is settled.
     """
 
     number: int
@@ -110,7 +110,7 @@ class JournalState:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Return the id of the journal, which is the name of its file without the suffix."""
         return self.path.stem
 
     @property
@@ -119,7 +119,7 @@ class JournalState:
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return the life of its process, which holds the file's lock until it has put its changes back."""
+        """Return whether the journal's process lives, which locks the file until it has restored its changes."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
@@ -132,7 +132,7 @@ def directory(root: Path) -> Path:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Let one process at a time create, close and compare journals."""
+    """Hold a lock in the body, so that only one process at a time creates, closes and compares journals."""
     place = directory(root)
     try:
         make_directory(place)
@@ -158,7 +158,7 @@ class KnobJournal:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Return the id of the journal, which is the name of its file without the suffix."""
         return self.path.stem
 
     @classmethod
@@ -167,7 +167,7 @@ class KnobJournal:
         now = time.time()
         with locked(root):
             _sweep(root)
-            # Numbers give the order of open journals, also when the clock is set back.
+            # The number in the name gives the order of open journals, even if the clock is set back.
             numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
             path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
@@ -200,7 +200,7 @@ class KnobJournal:
         return journal
 
     def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
-        """Announce a change. Raises BadInputError if another journal has an open change of the place."""
+        """Announce a change and return its number. Raises BadInputError if another journal has changed the place."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
@@ -227,7 +227,7 @@ class KnobJournal:
         states, errors = open_journals(self.root)
         for error in errors:
             if isinstance(error, DamagedJournalError):
-                raise error  # it may have an open change of this place
+                raise error  # the damaged journal may have an open change of this place
         for state in states:
             # Changes may be stacked on a held journal; they are restored in reverse order.
             if state.path == self.path or state.held:
@@ -250,7 +250,7 @@ def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesEr
         try:
             states.append(read_journal(path))
         except FileNotFoundError:
-            continue  # closed meanwhile
+            continue  # another process closed the journal meanwhile
         except StrakesError as error:
             errors.append(error)
     return tuple(states), tuple(errors)
@@ -321,13 +321,13 @@ def _files(root: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove journals that were never begun, and those of killed processes that had settled their changes."""
+    """Remove incomplete new journals, and the journals of killed processes that had settled all their changes."""
     with locked(root):
         _sweep(root)
 
 
 def _sweep(root: Path) -> None:
-    # The caller holds the lock for creating and closing journals.
+    # The caller holds the lock for creating journals, so no incomplete journal is still being created.
     for torn in directory(root).glob(".new-*"):
         remove_kept(torn)
     for path in _files(root):

@@ -22,7 +22,7 @@ _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
 def plain(text: str, pattern: str = "") -> str:
-    """Return the stripped text, or the first group of the pattern.
+    """Return the text without surrounding white space, or what the first group of the pattern matches.
 
     >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
     '983'
@@ -36,7 +36,7 @@ def plain(text: str, pattern: str = "") -> str:
 
 
 def in_brackets(text: str) -> str:
-    """Return the chosen one of several words.
+    """Return the word in brackets, by which the kernel marks the current one of several values.
 
     >>> in_brackets("none [mq-deadline] kyber\\n")
     'mq-deadline'
@@ -45,7 +45,7 @@ def in_brackets(text: str) -> str:
 
 
 def of_ceph(text: str, section: str, option: str) -> str | None:
-    """Return an option of a whole section in ``ceph config dump``, or None."""
+    """Return the value of an option for a whole section in the output of ``ceph config dump``, or None if not set."""
     try:
         rows: list[dict[str, Any]] = json.loads(text)
         values = [
@@ -57,7 +57,7 @@ def of_ceph(text: str, section: str, option: str) -> str | None:
 
 
 def of_gluster(text: str, option: str) -> str | None:
-    """Return an option in ``gluster --xml volume info``, or None if it is not set."""
+    """Return the value of an option in the output of ``gluster --xml volume info``, or None if it is not set."""
     try:
         document = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -71,7 +71,7 @@ def of_gluster(text: str, option: str) -> str | None:
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
-    """Return daemon -> value from ``ceph tell KIND.* config get``; a single daemon is unnamed.
+    """Return daemon -> value from the output of ``ceph tell KIND.* config get``, which does not name a single daemon.
 
     >>> values_in_force('mds.a: {"x": "1"}\\nmds.b: {"x": "2"}', "x")
     {'mds.a': '1', 'mds.b': '2'}
@@ -105,7 +105,7 @@ class PlaceGoneError(MeasurementError):
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """``name`` is for messages. ``host`` and ``servers`` (the template) are set for places on a server."""
+    """One place of a knob. ``name``: for messages. ``host``, ``servers`` (command template): for places on servers."""
 
     knob: str
     name: str
@@ -120,7 +120,7 @@ class KnobPlace:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return the identity of the place, independent of the way to it."""
+        """Return what identifies the place, whatever command reaches it."""
         words = self.read_words if self.answer != "lctl" else ()
         return (self.host, self.file, self.name if not self.file else "", words)
 

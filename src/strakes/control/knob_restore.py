@@ -1,4 +1,4 @@
-"""Restores values by compare-and-swap: a value that somebody else has changed stays."""
+"""Restore the old values of knobs. A value that somebody else has changed meanwhile stays."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# A command that changes a setting ends within this time, or waits for a dead server.
+# Seconds that a command for changing a setting takes at most, unless it waits for a dead server.
 _COMMANDS_END_S = 20.0
-# Seconds between looks at commands that still run.
+# Seconds between checks whether commands still run.
 _TICK_S = 0.05
-# Time between the attempts of other commands to restore settings of servers that do not answer.
+# Minimum seconds between attempts by commands other than ``knobs restore`` to restore settings of unreachable servers.
 _AGAIN_S = 300.0
 
 
@@ -63,8 +63,8 @@ class Restored:
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
     """Restore all changes of ended processes and of ``strakes knobs set``, newest first.
 
-    ``target`` restricts it to one directory; ``keep`` closes the journals and leaves the values. Changes of running
-    processes stay.
+    ``target``: restore only changes for this directory. ``keep``: close the journals, but leave the values. Changes of
+    running processes stay.
     """
     sweep(root)
     done: list[Restored] = []
@@ -84,12 +84,12 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     """Restore the changes of a journal whose process has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
-        return []  # another process restores it
+        return []  # another process is restoring these changes
     try:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
-        # Its process may have ended between restoring a value and removing its record.
+        # The journal's process may have ended after restoring a value but before removing the record of the setting.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
             _give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
@@ -98,7 +98,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
-    """Wait for the commands of a process; return those that still run, which may change a setting yet."""
+    """Wait for the commands that an ended process left; return the running ones, which could still change a setting."""
     ends_s = time.monotonic() + patience_s
     here = owner.host == socket.gethostname() and owner.this_boot
     while (left := commands_of(owner.pid, owner.started) if here else ()) and time.monotonic() < ends_s:
@@ -107,11 +107,11 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Settle the open changes of our journal, last one first; close it when all are settled."""
+    """Settle the open changes of a journal of this process, last change first; close it when all are settled."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
-        return []  # closed
+        return []  # the journal is closed
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     done: list[Restored] = []
     silent = ""
@@ -161,7 +161,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
-        # The next attempt recognises this value as ours.
+        # Record the value, so that the next attempt recognises it as set by strakes.
         journal.note("did", number=entry.number, effective=now)
         why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
         return _outcome(journal.id, entry, "not put back", now, why)
@@ -183,7 +183,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Remove the record of a place without open changes."""
+    """Remove the record that reserves a place, if the place has no open changes."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)
@@ -194,7 +194,7 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """Restore changes of killed processes, as every command does first; report with ``say``, without raising."""
+    """Restore changes of killed processes; every command does this first. Reports by ``say`` and never raises."""
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:

@@ -18,9 +18,9 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure. SLOWER and FASTER count if the rate changed by at least this share.
+    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by the share ``at_least`` or more.
 
-    Without a ``verdict``, it is "unlike": a cell that could not be compared.
+    If ``verdict`` is None, the condition is "unlike": a cell that could not be compared.
     """
 
     verdict: Verdict | None

@@ -1,6 +1,6 @@
-"""Compare stored runs: one with one by the values within them, several with several by their medians.
+"""Compare stored runs: two single runs by the values of their blocks, two sets of runs by the median of each run.
 
-Pure: reads the runs, accesses no target.
+Only stored data is read; no file system is measured.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import alike, amount_ratio, beside_imported, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Load average per processor before a run. An earlier run of strakes leaves a lower one; doubled, runs beside up to
-# four busy programs on each processor would get verdicts.
+# Maximum load average per processor before a run. An earlier run of strakes leaves a lower load average; a higher one
+# means that other programs kept every processor busy.
 _OVERLOAD = 2.0
-# Amounts of work may differ by this factor: the rates then differ by far less than the margin of a comparison.
+# Maximum factor between compared amounts of work. It changes the rates by far less than the margin of a comparison.
 _ALIKE_TIMES = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
-# Kinds of runs whose amounts of work a pilot chose, so that another run of the command may have other amounts.
+# Kinds of runs whose amounts of work a pilot chooses, so that two runs of the same command can have different amounts.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
 _EQUALLY_FAST = {
     True: "runs while the client is equally fast: in work that does not touch the file system it was {share} faster "
@@ -69,12 +69,12 @@ def compare_runs(
 ) -> Comparison:
     """Compare the runs B with the runs A, over the cells that did the same work.
 
-    One run is compared with one by the values of their blocks. Of several, each counts as one value, so that intervals
-    include the variation between runs; if A and B alternate in time, each is compared with its neighbour (paired).
+    Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that
+    intervals include the variation between runs; if A and B alternate in time, neighbouring runs are compared (paired).
 
     ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
-    cell ids; fewer comparisons need fewer runs. Raises BadInputError for a run that is given twice, for several runs of
-    which some are imported, and, with the reasons, if no cell can be compared.
+    cell ids; fewer comparisons need fewer runs. Raises BadInputError if a run is given twice, if only some of several
+    runs are imported, or if no cell can be compared; the error then has the reasons.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
@@ -144,7 +144,7 @@ def compare_runs(
 
 
 def _pairs(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return the cells of the first runs that did the same work, and the others."""
+    """Return pairs of cells of the first runs of A and B that did the same work, and the cells that are in no pair."""
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
@@ -163,7 +163,7 @@ def _pairs(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[tuple[Cell,
 def _rows(
     a: _Runs, b: _Runs, pairs: _Pairs, factors: Sequence[str], only: Sequence[str]
 ) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and those that some lack."""
+    """Return the measures that all runs have, and the measures that some runs lack."""
     of_a = [_measured(a[0], [(own, own) for own, _ in pairs]), *_alike(a[0], a[1:], ())]
     of_b = [_measured(b[0], pairs), *_alike(a[0], b[1:], factors)]
     ids = [own.measure_id(one.suffix) for own, _ in pairs for one in own.measures if not one.is_side]
@@ -191,7 +191,7 @@ def _alike(first: Run, runs: _Runs, factors: Sequence[str]) -> list[dict[str, Me
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
     """Return the estimated rates and times of a run, by their ids in A. Raises BadInputError for a damaged run.
 
-    ``pairs``: cells of A and of this run. Several may belong to one cell.
+    ``pairs``: each cell of A with the cell of this run that did the same work; a cell of this run can be in several.
     """
     keys = {cell.key for _, cell in pairs}
     with told_as_damage(run):
@@ -207,9 +207,9 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 
 
 def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return the figures without a verdict, each with what it needs, the reasons, and those with unequal amounts.
+    """Return the ids of measures without a verdict, each with its needs; the reasons; the ids with unequal amounts.
 
-    ``pairs``: cells whose amounts of work and tools may differ.
+    ``pairs``: cells whose amounts of work can differ, or that another tool measured.
     """
     ids = [row[0][0].id for row in rows]
     if pairs and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
@@ -241,7 +241,7 @@ def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, 
 
 
 def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
-    """Return both sides in the order of time, and whether runs came in pairs of one A and one B, in either order."""
+    """Return both sides in chronological order, and whether each successive two runs are one A and one B."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
@@ -285,10 +285,10 @@ def _described(side: _Runs) -> dict[str, object]:
 
 
 def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
-    """Return the verdict on two runs, which are never SAME: they may be equally fast by chance.
+    """Return the verdict on two single runs. It is never SAME, because two runs can be equally fast by chance.
 
-    It is inconclusive if a change of the client's speed may explain it. ``client``: how many times faster the client
-    was in B; a change up to ``margin`` is ignored.
+    It is INCONCLUSIVE if a change of the client's speed can explain the difference. ``client``: how many times faster
+    the client was in B; a change up to ``margin`` is ignored.
     """
     interval = judgement.ratio.interval
     if judgement.verdict is Verdict.SAME:
@@ -304,7 +304,7 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
 
 
 def _not_claimed(judgement: Judged) -> Judged:
-    """Make the verdict on disturbed runs inconclusive; more such runs would not help."""
+    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, which advises how to measure again."""
     if judgement.ratio.interval is None:
         return judgement
     needs = gettext(
@@ -314,7 +314,7 @@ def _not_claimed(judgement: Judged) -> Judged:
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
-    """Return an inconclusive judgement with the number of runs at which its interval is as wide as the margin.
+    """Add to an inconclusive judgement how many runs would narrow its confidence interval to the width of the margin.
 
     The width shrinks with the square root of the number of runs.
     """
@@ -372,7 +372,7 @@ def _differences(a: Run, b: Run) -> list[str]:
 
 
 def _places(run: Run) -> list[str]:
-    """Return the directories that a run may have measured. Other tools name a file or directory that they create."""
+    """Return the directories that a run may have measured. Another tool prints its directory, or a file in it."""
     if run.manifest["kind"] != "import":
         return [run.directories]
     target = PurePath(run.manifest["target"])

@@ -63,7 +63,7 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
 
 def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
     """Return the plan as a flat table, without the seed and the keys in ``factors``."""
-    if cell.imported:  # another tool's work is known by its settings only
+    if cell.imported:  # of another tool's work, only the settings are known
         return {key: value for key, value in cell.settings.items() if key not in factors}
     document: dict[str, Any] = dict(cell.plan.to_json())
     del document["seed"]
@@ -98,7 +98,7 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 def in_both(key: str, of_a: object, of_b: object) -> str:
-    """Return a difference in words.
+    """Return a difference between A and B as text.
 
     >>> in_both("ranks", 2, 4)
     'ranks: 2 in A, 4 in B'
@@ -106,7 +106,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Differences named for a cell, on one line of 120 characters (doubled: on two); more are counted.
+# Maximum number of differences that are named for a cell, to fit a line of 120 characters. The others are counted.
 _MOST_DIFFERENCES = 3
 _SIZES = ("block_bytes", "items", "count")
 _AMOUNTS = (*_SIZES, "stop")
@@ -128,7 +128,7 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
             raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)
 
 
-# Numbers of files of a tree may differ by this factor from the number asked for: directories are filled evenly.
+# Maximum factor between the requested and the actual number of files of a tree: all directories get equally many files.
 _SAME_TREE_TIMES = 1.1
 # Name in other tools -> name in plans.
 _LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
@@ -183,7 +183,7 @@ def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
 
 
 def _work_of(cell: Cell) -> Mapping[str, Setting]:
-    """Return the known settings of a figure; for an imported one, the settings that its tool printed."""
+    """Return the known settings of a figure; for an imported figure, the settings that the other tool printed."""
     unit = cell.measures[0].metric
     if cell.imported:
         told = {key: cell.settings[key] for key in _WORK if key in cell.settings}

@@ -34,7 +34,7 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Overall:
-    """All cells as one: the ratio of the geometric means over all cells, run by run."""
+    """The verdict on all cells together, by the ratio of each run's geometric mean over all cells."""
 
     verdict: Verdict
     ratio: float | None
@@ -45,7 +45,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Unlike:
-    """A cell that is not compared, and why."""
+    """A cell that is not compared, and the reason."""
 
     id: str
     why: str
@@ -53,7 +53,7 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Run B against run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
+    """Comparison of run B with run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
 
     ``differs``: other differences between the runs (machine, versions, target), as text. ``caution``: reasons to
     distrust the verdicts.

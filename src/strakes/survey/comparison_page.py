@@ -11,7 +11,7 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope
 
-# The scale is logarithmic and symmetric. It reaches to the farthest bound, but at least and at most to these factors.
+# The scale is logarithmic and symmetric. It ends at the farthest bound of an interval, but within these two factors.
 _LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
 

@@ -13,7 +13,7 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
-# Lines shown of cells that are not compared, so that the verdicts stay on a screen of 24 lines; --json has all.
+# Maximum number of lines on cells that are not compared, so that the verdicts fit on a screen; --json has all cells.
 _MOST_LINES = 8
 
 
@@ -77,7 +77,7 @@ def say_scope(comparison: Comparison) -> str:
 
 
 def cautions_of(comparison: Comparison) -> list[str]:
-    """Return the reasons to distrust the verdicts, then what else differs between the runs."""
+    """Return the reasons to distrust the verdicts, then the other differences between the runs."""
     return [*comparison.caution, *(gettext("Differs: {what}", what=text) for text in comparison.differs)]
 
 
@@ -87,7 +87,7 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
 
 
 def say_interval(cell: CellVerdict) -> str:
-    """Return the interval of a ratio, or why there is none."""
+    """Return the interval of a ratio as text, or the reason why it is unknown."""
     if cell.low is None or cell.high is None:
         return gettext("no interval") if cell.needs else gettext("too few runs")
     return f"{cell.low:.3f} - {cell.high:.3f}"

@@ -16,7 +16,7 @@ from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
-# Units of measures with a verdict. The load of the machine, for example, has none.
+# Units of measures that get a verdict. The load of the machine, for example, gets no verdict.
 _FIGURES = ("B/s", "op/s", "s")
 
 
@@ -55,7 +55,7 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    found: dict[str, list[tuple[str, HistoryPoint, CellEstimate]]] = {}  # with the fingerprint of the plan
+    found: dict[str, list[tuple[str, HistoryPoint, CellEstimate]]] = {}  # with fingerprints of plans
     whole: list[str] = []
     for summary, run in members:
         try:

@@ -1,6 +1,6 @@
 """Histories of figures over stored runs, and verdicts on them.
 
-The probability of any false change in all series together is at most ``error``, also if successive runs are correlated.
+The probability of any false change in all series together is at most ``error``, even if successive runs are correlated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RunChange:
 
 @dataclass(frozen=True)
 class HistorySeries:
-    """One cell over time.
+    """The medians of one cell over successive runs, with a verdict.
 
     ``left_out``: number of runs with other amounts of work than the newest run.
     ``seen_from``: smallest lasting rise in the middle of the series, as a share of the level, that is found in at least
@@ -68,7 +68,7 @@ class HistorySeries:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether smaller values are better."""
+        """Return whether smaller values are better."""
         return self.unit == "s"
 
 
@@ -89,12 +89,12 @@ class History:
         return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"
 
 
-# Least number of runs to detect a level shift.
+# Minimum number of runs to detect a level shift.
 FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Return the histories with a verdict on each series, by its last level shift not before ``since``."""
+    """Return the histories with a verdict on each series: its last level shift, unless that was before ``since``."""
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni
     return [

@@ -15,7 +15,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
-# Lines shown of unchanged and of undecided figures, so that a history fits a terminal of 24 lines; --json has all.
+# Maximum numbers of lines on unchanged and on undecided figures, so that a history fits 24 lines; --json has all.
 _MOST_STEADY_LINES = 12
 _MOST_UNDECIDED_LINES = 5
 

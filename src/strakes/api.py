@@ -22,7 +22,7 @@ Row = TypeVar("Row")
 
 
 class Table(tuple[Row, ...]):
-    """Rows in order; each becomes a line of a data frame."""
+    """A sequence of rows; each becomes a row of a data frame."""
 
     __slots__ = ()
 
@@ -30,11 +30,11 @@ class Table(tuple[Row, ...]):
         return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Give every row as names and values; settings of cells and ends of intervals are columns of their own."""
+        """Return each row as a dictionary. Each setting of a cell and each end of an interval has a separate key."""
         return [_columns(row) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Make a data frame. Raises EnvironmentLacksError without pandas."""
+        """Return the rows as a data frame. Raises EnvironmentLacksError without pandas."""
         try:
             import pandas
         except ModuleNotFoundError as error:
@@ -44,7 +44,7 @@ class Table(tuple[Row, ...]):
 
 
 class OpenedRun:
-    """A run as it is stored, and what it shows. Nothing is measured, and nothing in the store changes."""
+    """A stored run and its results. Nothing is measured, and nothing in the store changes."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -54,24 +54,24 @@ class OpenedRun:
 
     @property
     def id(self) -> str:
-        """The id that ``strakes runs`` lists."""
+        """Return the id of the run, as ``strakes runs`` lists it."""
         return self._run.id
 
     @cached_property
     def portrait(self) -> Portrait:
-        """Everything that the report shows, as values."""
+        """Return everything that the report shows, as values."""
         from strakes.tuning.portraits import build_portrait
 
         return build_portrait(self._run)
 
     @property
     def cells(self) -> Table[CellEstimate]:
-        """Each measured cell: median, interval (low, high), unit (B/s, op/s, s) and its settings."""
+        """Return each measured cell: median, interval (low, high), unit (B/s, op/s, s) and its settings."""
         return Table(self.portrait.cells)
 
     @property
     def findings(self) -> Table[Finding]:
-        """What the run found, each with its verdict and interval."""
+        """Return the findings of the run, each with its verdict and interval."""
         return Table(self.portrait.findings)
 
     @property
@@ -81,12 +81,12 @@ class OpenedRun:
 
     @property
     def warnings(self) -> Table[RunWarning]:
-        """What a reader of the figures must know."""
+        """Return the warnings that a reader of the figures must know."""
         return Table(self.portrait.warnings)
 
     @property
     def samples(self) -> Table[dict[str, object]]:
-        """Each measured value, as ``strakes export --format csv`` writes them: times in seconds, sizes in bytes."""
+        """Return each measured value as in ``strakes export --format csv``: times in seconds, sizes in bytes."""
         from strakes.interop.export_rows import rows
 
         with told_as_damage(self._run):
@@ -94,9 +94,9 @@ class OpenedRun:
 
 
 def open_run(run: str, store: str | Path | None) -> OpenedRun:
-    """Open a run of the store at ``store`` (None: the one of the command line), or a file of ``strakes export``.
+    """Open a run of the store at ``store`` (None: the default store), or a file that ``strakes export`` wrote.
 
-    Raises BadInputError.
+    Raises BadInputError if there is no such run or the file cannot be read.
     """
     if store is None and Path(run).is_file():
         return OpenedRun(PublishedRun(Path(run)))

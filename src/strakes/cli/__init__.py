@@ -1,5 +1,5 @@
 """The command line: one module for each command, imported when the command is called.
 
-Words enter; text on the terminal and an exit status leave. The modules only connect options to the other rooms.
+The modules parse arguments, call the other packages, print the results and return an exit status.
 First file to read: ``main.py``.
 """

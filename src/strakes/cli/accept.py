@@ -1,4 +1,4 @@
-"""``strakes accept needs.toml DIR``: is each stated need met?"""
+"""``strakes accept needs.toml DIR``: check whether a file system meets stated needs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def command(
     from strakes.tuning.accept_needs import needs_from_toml
 
     title, wanted = needs_from_toml(needs)
-    # A watch answers needs for service levels without a measurement. The page would require one.
+    # Data that strakes watch recorded answers needs for service levels. The HTML report needs a measured run.
     measures = from_run is None and (sampling.html is not None or not all(need.level for need in wanted))
     if from_run is not None:
         run: Run | None = Store().open(from_run)
@@ -53,7 +53,7 @@ def command(
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     elif measures:
-        # Measure the studies of all needs in one interleaved run. For capacity alone, any short study will do.
+        # Measure the studies of all needs in one interleaved run, or any short study if all needs concern capacity.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
@@ -62,7 +62,7 @@ def command(
         answers = judge(wanted, {}, Results((), sampling.confidence, {}), (), _watched_minutes(path))
         run = None
     if run is not None:
-        if "total_bytes" not in run.facts:  # imported runs have no more than a path
+        if "total_bytes" not in run.facts:  # imported runs have only a path
             remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
             raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
         levels = any(need.level for need in wanted)
@@ -79,13 +79,13 @@ def command(
     if run is not None and measures:
         try:
             write_report(analyse(run), run, sampling.html)
-        except StrakesError as error:  # the verdicts hold without a report
+        except StrakesError as error:  # the verdicts are valid even without a report
             say(f"strakes: the report could not be written: {error} Later: strakes report {name}", err=True)
     return 1 if any(answer.verdict == FAIL for answer in answers) else 0
 
 
 def _watched_minutes(directory: str) -> list[RingRow]:
-    """Return the rows that ``strakes watch`` recorded for this directory in the last 30 days."""
+    """Return the rows, one per minute, that ``strakes watch`` recorded for this directory in the last 30 days."""
     from strakes.base.files import default_root
     from strakes.watch.ring import Ring
 

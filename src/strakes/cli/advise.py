@@ -1,4 +1,4 @@
-"""``strakes advise``: settings for one application from measurements, or its description from a Darshan log."""
+"""``strakes advise``: recommend settings for one application, or describe an application from a Darshan log."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def command(
 
 
 def _rank(directory: Path, json: Output | None) -> int:
-    """Print the logs below a directory, most time in I/O first. Return 1 if no log could be read, else 0."""
+    """Print the logs below a directory, longest time in I/O first. Return status 1 if every log is unreadable."""
     from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)

@@ -1,9 +1,9 @@
 """Run a command in a child process that this process can abandon.
 
-A process cannot be killed while one of its threads waits in the kernel for a dead server or while it closes a file
-there, and a shell would wait for it. Commands that work on a file system therefore run in a child. This process exits
-as soon as the child has reported its exit status, even if the child cannot exit, or if the child waits for a dead
-server itself. It relays the child's output to pipes, so that readers get end of file.
+A process that waits in the kernel for a dead server, or closes a file there, cannot be killed, and a shell would wait
+for that process. Commands that work on a file system therefore run in a child. This process exits when the child has
+reported its exit status, even if the child cannot exit, or when the child has waited too long for a dead server. If the
+output is a pipe, this process relays the child's output, so that readers of the pipe get end of file.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from strakes.runs.watchdog import set_last_resort
 _DONE = signal.SIGUSR1
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Time to exit after the work, for a child that waits in the kernel and for one that only needs a processor. A healthy
-# process takes far less.
+# Time to exit after the work for a child that waits in the kernel (PATIENCE_S) or only waits for a processor. A healthy
+# child takes far less.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 30.0
-_GIVE_UP_AFTER_S = 24.0  # from an interrupt while a file system hangs to the end, which users get within 30 s
-# A thread that waits more often makes progress. Lustre checks about once a second whether a dead server is back.
+_GIVE_UP_AFTER_S = 24.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
+
+# A thread that waits more often than this makes progress. Lustre wakes about once a second to retry a dead server.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# Other processes make the calls that may block. If one of the child's own calls takes this long, its server is dead.
+# Calls that may block are made in further processes. If a call of the child itself takes this long, the server is dead.
 _DEAD_AFTER_S = 30.0
 _LOOK_EVERY_S = 2.0
-_LAST_S = 1.0  # for output in flight, and for a killed child
+_LAST_S = 1.0  # time for output in flight, and for a killed child to exit
 _PIPE_BYTES = 1 << 16
-_TICK_S = 0.1  # between looks at what remains after the work; longer delays every command that leaves a process
+_TICK_S = 0.1  # interval of checks for remaining processes; a longer one delays the exit of the command
 _PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 
@@ -47,15 +48,16 @@ _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] = str) -> int:
     """Run ``work`` in a child process and return its exit status. The child is killed if this process ends.
 
-    Signals are passed on, and a signal that ends the child ends this process as well. A child that does not exit within
-    ``patience_s`` after its work is named on standard error and abandoned, and so are its descendants that wait in the
-    kernel. After an interrupt while one of them hangs, this process exits within half a minute. If the child itself
-    waits for a dead server, an error with the text of ``name_trouble`` is printed and the status is 1.
+    Signals are passed to the child. If a signal ends the child, the same signal ends this process. If the child does
+    not exit within ``patience_s`` seconds after its work, or descendants of the child wait in the kernel, these
+    processes are listed on standard error and abandoned. If one of them hangs, an interrupt ends this process within
+    half a minute. If the child itself waits for a dead server, an error with the text of ``name_trouble`` is printed
+    and the status is 1.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # to name orphans that hang
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans, to list those that hang
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -71,8 +73,8 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
-    # In a separate process group the child gets each signal of the terminal once, from the parent. SIGTTOU would stop
-    # its output.
+    # The child is in a separate process group, so that it gets each signal of the terminal once, from the parent. In
+    # such a group, SIGTTOU would stop the child's output.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -89,7 +91,7 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
     # Close the output, because a reader waits for end of file.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or never open
+        with suppress(OSError, ValueError, AttributeError):  # the stream is closed or was never open
             stream.flush()
         os.dup2(nowhere, number)
     tell(status)
@@ -105,20 +107,20 @@ class _Watch:
         self._status_of_child = status_of_child
         self._patience_s = patience_s
         self._status: int | None = None
-        # By process and thread in the kernel: the time since which it makes no progress, and its count of waits then.
+        # For each process and thread that waits in the kernel: time of its last progress, and its number of waits then.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait(self) -> int:
-        """Wait until the child has ended or hangs, and name the processes that remain.
+        """Wait until the child has ended or hangs, and list the processes that remain on standard error.
 
-        Return its exit status, or the negative number of the signal that ended it.
+        Return the child's exit status, or the negative number of the signal that ended the child.
         """
         status = self._wait_for_the_work()
         self._wait_for_the_last()
         return status
 
     def _wait_for_the_work(self) -> int:
-        """Return the status that the child reported or ended with; if it hangs, the status of an error."""
+        """Wait for the child's work. Return the child's status, or the status of an error if the child hangs."""
         interrupted_s = 0.0
         while self._status is None:
             if signalled := signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S):
@@ -146,7 +148,7 @@ class _Watch:
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
-        """Return the longest time in seconds that one of their threads makes no progress. A slow thread waits often."""
+        """Return the longest time, in seconds, for which a thread of these processes has made no progress."""
         now_s, still = time.monotonic(), {}
         for process, thread, times in _waits(processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
@@ -156,7 +158,7 @@ class _Watch:
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
     def _wait_for_the_last(self) -> None:
-        """Wait some time until the child and processes in the kernel end; name the remaining ones."""
+        """Wait some time for the child and descendants in the kernel; list the remaining ones on standard error."""
         begun_s = time.monotonic()
         left = self._left()
         # A process that does not wait in the kernel only needs a processor.
@@ -171,13 +173,13 @@ class _Watch:
             os.write(2, f"{text}it is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
-        """Return the child unless it has ended, and descendants that wait in the kernel, each with a thread."""
+        """Return the child unless it has ended, and descendants that wait in the kernel; for each, one thread."""
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
     def _take(self, number: int) -> None:
-        """Handle a signal: reap children, stop, or pass it on."""
+        """Handle a signal: reap ended children, stop both processes, or pass the signal to the child."""
         if number == signal.SIGCHLD:
             with suppress(ChildProcessError):
                 while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child and its orphans
@@ -191,7 +193,7 @@ class _Watch:
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Return process, thread and number of waits for every thread that waits in the kernel."""
+    """Return process, thread and number of waits for every thread of these processes that waits in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
 
 
@@ -199,7 +201,7 @@ def _relays() -> list[_Relay]:
     """Return a relay for each pipe or socket among standard output and standard error."""
     outputs: dict[tuple[int, int], list[int]] = {}
     for number in (1, 2):
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the descriptor is closed
             about = os.fstat(number)
             if stat.S_ISFIFO(about.st_mode) or stat.S_ISSOCK(about.st_mode):
                 outputs.setdefault((about.st_dev, about.st_ino), []).append(number)
@@ -227,7 +229,7 @@ class _Relay(threading.Thread):
         os.close(self._ours)
 
     def run(self) -> None:
-        """Forward until the end of the pipe, or until nobody reads: the child gets EPIPE at its next write."""
+        """Forward until the pipe ends or nobody reads the output. The child's next write then fails with EPIPE."""
         os.close(self._of_child)
         try:
             while data := os.read(self._ours, _PIPE_BYTES):
@@ -240,9 +242,9 @@ class _Relay(threading.Thread):
 
 
 def _end_alike(number: int) -> int:
-    """End this process by the signal that ended the child."""
+    """End this process with the signal that ended the child."""
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    return 128 + number  # only for a signal that does not end a process
+    return 128 + number  # reached only for a signal that does not end a process

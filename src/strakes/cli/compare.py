@@ -1,4 +1,4 @@
-"""``strakes compare A B``: is B faster, slower or the same as A?"""
+"""``strakes compare A B``: test whether run B is faster or slower than run A, or the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """The runs to compare, and how."""
+    """The runs to compare, and the options of the comparison."""
 
     a: str = argument("A")
     b: str = argument("B")
@@ -65,7 +65,7 @@ def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
     first, second = _runs(sides.a), _runs(sides.b)
-    with english():  # what programs read
+    with english():  # programs read this result
         in_english = _compared(first, second, sides)
     comparison = in_english if current() == ENGLISH else _compared(first, second, sides)
     met = failures(in_english, conditions)

@@ -1,4 +1,4 @@
-"""``strakes doctor``: check the engines, kernel, limits and tools of this machine, or nodes."""
+"""``strakes doctor``: check the engines, kernel, limits and tools of this machine, or compare nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TOOLS = {
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """Result of one check. ``required``: strakes cannot work without it. ``remedy``: how to get it."""
+    """Result of checking one item. ``required``: strakes cannot work without the item. ``remedy``: how to get it."""
 
     name: str
     state: Literal["ok", "limited", "missing"]
@@ -86,7 +86,7 @@ def examine() -> list[MachineCheck]:
 
 
 def _engines() -> Iterator[MachineCheck]:
-    """Yield the checks of the engines, of the mpiexec, and of each backend that every engine lacks."""
+    """Yield the checks of the engines and of mpiexec, and a failed check for each backend that no engine has."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import find_mpi_engine, mpi_engines
@@ -124,7 +124,7 @@ def _engines() -> Iterator[MachineCheck]:
 
 
 def _hello_of(path: Path) -> Hello:
-    """Start an MPI engine without mpiexec, as a team of one rank. Raises EnvironmentLacksError."""
+    """Return the Hello of an MPI engine started as one rank without mpiexec. Raises EnvironmentLacksError if absent."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi_family import GET_MPI
 
@@ -191,9 +191,9 @@ def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
 
 
 def _kernel() -> list[MachineCheck]:
-    """Check the kernel's release and io_uring."""
+    """Return the checks of the kernel's release and of io_uring."""
     libc = ctypes.CDLL(None, use_errno=True)
-    # A kernel that allows io_uring fails with EINVAL or EFAULT for zero entries.
+    # A kernel that allows io_uring refuses a ring of zero entries with EINVAL or EFAULT.
     failed = libc.syscall(ctypes.c_long(_IO_URING_SETUP), ctypes.c_long(0), ctypes.c_void_p(None)) < 0
     error = ctypes.get_errno() if failed else 0
     allowed = error in (errno.EINVAL, errno.EFAULT)
@@ -204,13 +204,13 @@ def _kernel() -> list[MachineCheck]:
 
 
 def limits() -> list[MachineCheck]:
-    """Check memory, open files and processes."""
+    """Return the checks of the available memory, and of the limits on open files and processes."""
     from strakes.base.memory import memory_sizes
 
     memory = memory_sizes().get("MemAvailable", os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     too_little = "Studies whose data must exceed the page cache measure less."
     checks = [_check("memory available", memory >= 2 * GIB, format_bytes(memory), too_little)]
-    # An engine has a descriptor for each rank and file, and a thread for each rank: enough for a thousand ranks.
+    # An engine needs a descriptor per rank and file, and a thread per rank. These limits suffice for a thousand ranks.
     for name, limit, letter, enough in (
         ("open files", resource.RLIMIT_NOFILE, "n", 4096),
         ("processes", resource.RLIMIT_NPROC, "u", 1024),
@@ -223,7 +223,7 @@ def limits() -> list[MachineCheck]:
 
 
 def tools() -> list[MachineCheck]:
-    """Check the programs that strakes can use but does not need."""
+    """Return the checks of the programs that strakes can use but does not need."""
     found = {name: shutil.which(name) for name in _TOOLS}
     return [
         MachineCheck(name, "ok", path) if path else MachineCheck(name, "missing", "not found", _TOOLS[name])
@@ -232,5 +232,5 @@ def tools() -> list[MachineCheck]:
 
 
 def _check(name: str, good: bool, detail: str, remedy: str) -> MachineCheck:
-    """Return a check of what strakes works better with."""
+    """Return the check of an optional item: ok, or limited with the remedy."""
     return MachineCheck(name, "ok", detail) if good else MachineCheck(name, "limited", detail, remedy)

@@ -1,4 +1,4 @@
-"""``strakes export RUN``: a run for other tools."""
+"""``strakes export RUN``: write a run in a format that other tools read."""
 
 from __future__ import annotations
 

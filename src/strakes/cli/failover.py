@@ -1,4 +1,4 @@
-"""``strakes failover``: plan, check and rehearse a pair of servers that take over from each other."""
+"""``strakes failover``: plan, check, rehearse and test two servers that take over from each other."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def rehearse_command(
 
 @dataclass(frozen=True, kw_only=True)
 class Drilling:
-    """The clients of a drill, and its times."""
+    """Options of a drill: its clients, and when the fault starts and ends."""
 
     directory: Path = argument("DIR", type=DIRECTORY)
     clients: int = _clients(10, 1000, "Number of clients that create files.")
@@ -164,7 +164,7 @@ class Drilling:
     moments: bool = _moments()
 
     def reader(self, servers: Servers | None) -> Reader | None:
-        """Return the host that reads the files back. Raises BadInputError if it cannot be reached."""
+        """Return the host that reads the files back, or None for this one. Raises BadInputError for missing options."""
         from strakes.control.drill_outcome import Reader
 
         if self.read_on is None:

@@ -20,12 +20,12 @@ from strakes.failover.timeline import Timeline
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome  # loads numpy
 
-_MOST_CLIENTS = 10  # rows of a table; doubled, they hide the summary below it
+_MOST_CLIENTS = 10  # maximum number of rows of a table; more rows would hide the summary below it
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_check(result: Check) -> None:
-    """Print the findings, the verdicts of the cluster's own programs, and the counts."""
+    """Print the findings, the verdicts of the cluster software's programs, and the number of findings."""
     for found in result.findings:
         click.echo(f"{click.style(found.severity, fg=_STYLE[found.severity], bold=True)}: {found.rule}")
         lines = [("where:", place) for place in found.places]
@@ -60,7 +60,7 @@ def print_rules() -> None:
 
 
 def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
-    """Print the single failures and the bad pairs of failures; with ``every``, all pairs."""
+    """Print the single failures and the harmful pairs of failures. With ``every``, print all pairs."""
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
         bad = [
@@ -101,7 +101,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 
 
 def print_timeline(line: Timeline, *, moments: bool) -> None:
-    """Print the waits of clients and the recovery of targets; with ``moments``, also every event."""
+    """Print how long clients waited and how targets recovered. With ``moments``, also print every event."""
     say(f"{line.name}: seconds since the fault")
     for moment in line.moments if moments else ():
         say(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")
@@ -141,7 +141,7 @@ def _number(value: float | None, form: str) -> str:
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
-    """Print the time line of a drill, and the counts of acknowledged, missing and failed files."""
+    """Print the time line of a drill, and the numbers of acknowledged, missing and failed files."""
     print_timeline(outcome.line, moments=moments)
     say(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
@@ -163,7 +163,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
-    """Print a row for each fault, and the counts of acknowledged and missing records."""
+    """Print a row for each fault, and the numbers of acknowledged and missing records."""
     shown = []
     for row in rows:
         fenced = "nobody" if row.powered_off is None else _times(row.powered_off)

@@ -22,7 +22,7 @@ _USUAL = "mds-kill"  # default fault of a study
 
 @dataclass(frozen=True, kw_only=True)
 class FaultOptions:
-    """The requested fault, and the consent to it."""
+    """The requested fault, and the user's consent to an interrupted service."""
 
     fault: str | None = option('Fault to cause. "--fault list" lists all.', metavar="FAULT")
     command: str = option(
@@ -49,7 +49,7 @@ class FaultOptions:
     )
 
     def make(self, directory: Path, servers: Servers | None, usual: str = "") -> Fault:
-        """Return the fault, or ``usual`` if none was named. Raises BadInputError if it is not possible here."""
+        """Return the named fault, by default ``usual``. Raises BadInputError if that fault is impossible here."""
         from strakes.control.fault import Ask
         from strakes.control.fault_registry import COMMAND, FAULTS, make_fault
 
@@ -79,7 +79,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients can be libcephfs sessions there; print the remedy if only the engine lacks support."""
+    """Return whether clients in ``directory`` can be libcephfs sessions. Prints why if only the engine prevents it."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.engine import LocalEngine
 
@@ -94,7 +94,7 @@ def has_sessions(directory: Path) -> bool:
 
 
 def drill_visit(directory: Path, fault: FaultOptions, servers: Servers | None) -> DrillVisit:
-    """Return the visit of a study of drills. Raises BadInputError if the fault is impossible or lacks consent."""
+    """Return the drill that measures a cell. Raises BadInputError if the fault is impossible or not agreed to."""
     from strakes.base.files import default_root
     from strakes.control.drill_run import DrillVisit
     from strakes.studies.recovery import TIMING

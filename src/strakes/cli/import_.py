@@ -1,4 +1,4 @@
-"""``strakes import FILE…``: results of other tools become runs."""
+"""``strakes import FILE…``: store results of other tools as runs."""
 
 from __future__ import annotations
 

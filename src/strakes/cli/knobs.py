@@ -42,7 +42,7 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
     else:
         target = detect(directory, servers)
         readings = read(target)
-        # The servers report the values in force, which an unset setting lacks.
+        # An unset setting has no configured value, but the servers report the value in force.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         print_json([_document(reading, used.get(reading.knob.name, {})) for reading in readings])
@@ -155,7 +155,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
 
 def _name(directory: Path | None) -> str | None:
-    """Return the path as journals name the target."""
+    """Return the resolved path, by which journals name the target, or None."""
     return None if directory is None else os.path.realpath(directory)
 
 
@@ -186,7 +186,7 @@ def _document(reading: Reading, in_force: Mapping[str, str]) -> dict[str, object
 
 
 def _value_text(reading: Reading) -> str:
-    """Return the value, or the first four values if places differ."""
+    """Return the value of a setting, or up to four values if the value differs between servers or devices."""
     values = [reading.knob.shown(value) for value in dict.fromkeys(reading.values.values())]
     return f"{len(values)} different values: {', '.join(values[:4])}" if len(values) > 1 else "".join(values)
 

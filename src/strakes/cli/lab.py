@@ -21,14 +21,14 @@ from strakes.lab.options import LabOption, options_of
 
 
 class UpGroup(click.Group):
-    """A group with one command for each kind of lab, with the options of that kind."""
+    """A group with one command for each kind of lab. Each command has the options of its kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all kinds of lab."""
         return list(KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of this kind. Raises UsageError that lists the kinds."""
+        """Return the command for this kind of lab. Raises UsageError, with a list of kinds, for an unknown kind."""
         if cmd_name not in KINDS:
             raise click.UsageError(f"no such kind of lab: {cmd_name}; the kinds are {', '.join(KINDS)}", ctx)
         return _up_command(cmd_name)
@@ -158,7 +158,7 @@ def _up_command(kind: str) -> click.Command:
 
 
 def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
-    """Return the option of a field, with its default as a user writes it."""
+    """Return the click option for a field of a lab's options. Its default is written as a user would type it."""
     settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
     if option.form == "flag":
         settings = {"is_flag": True}
@@ -176,7 +176,7 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
 
 
 def _by_id(option: LabOption) -> Callable[[str], tuple[int, int]]:
-    """Return a parser of the number of a server and its limit, such as ID=IOPS."""
+    """Return a parser of texts such as ID=IOPS: the number of a server, and the limit for this server."""
 
     def read(text: str) -> tuple[int, int]:
         number, _, limit = text.partition("=")

@@ -1,4 +1,4 @@
-"""The commands, and the messages and exit statuses of their errors."""
+"""Run the command of a command line, print its errors, and return the exit status."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "watch"}
 )
-# Commands whose texts for people are translated; all others are English.
+# Commands whose output for people is translated. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
-_COMPLETION = "_STRAKES_COMPLETE"  # the variable that click reads
+_COMPLETION = "_STRAKES_COMPLETE"  # the environment variable that click reads
 
-# Help line of each command, so that the main help imports no command. A command is the object ``command`` in the module
-# of its name; one of two words is the object named after the second word in the module of the first.
+# Each command with its line in the main help, which therefore imports no command. A command of one word is the object
+# ``command`` of the module with that name. A command of two words is the object named after the second word, in the
+# module named after the first.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -99,7 +100,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises UsageError that suggests another name."""
+        """Return name, command and arguments. Raises UsageError, with a similar name, for an unknown command."""
         name = _name_of(args)
         if name not in COMMANDS:
             names = {known.split()[-1]: known for known in COMMANDS}
@@ -108,7 +109,7 @@ class LazyGroup(click.Group):
         return name, self.get_command(ctx, name), args[len(name.split()) :]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return commands of one word."""
+        """Return the completions that are commands of one word."""
         return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
 
 
@@ -142,7 +143,7 @@ def cli(ctx: click.Context, language: str | None) -> None:
         click.echo(ctx.get_help())
 
 
-# With 300 MB OpenBLAS does not find room for its buffers, with 450 MB it does.
+# OpenBLAS cannot allocate its buffers in 300 MB of address space; in 450 MB it can.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
@@ -175,7 +176,7 @@ def _open_standard_files() -> None:
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, mode)  # the lowest free number
+            null = os.open(os.devnull, mode)  # gets the lowest free descriptor, the closed one
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     # Python takes module directories from these variables even with -I.
@@ -184,7 +185,7 @@ def _open_standard_files() -> None:
 
 
 def _trouble(arguments: Sequence[str]) -> str:
-    """Return a text on the mounts in a command line and their servers' trouble, without accessing the mounts."""
+    """Return which mounts a command line names and what is wrong with their servers. Never accesses the mounts."""
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
 
@@ -203,7 +204,7 @@ def _trouble(arguments: Sequence[str]) -> str:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status. Errors are printed, never raised.
 
-    An int that the command returns is its exit status.
+    If the command returns an int, that is the exit status; otherwise it is 0.
     """
     with orderly_signals():
         try:
@@ -241,7 +242,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # click's main() would take any broken pipe, such as one to the engine, for a closed standard output.
+    # click's main() would treat any broken pipe, such as one to the engine, as a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_address_space()
@@ -254,7 +255,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_address_space() -> None:
-    """Raise EnvironmentLacksError if OpenBLAS would retry the allocation of its buffers for ever."""
+    """Raise EnvironmentLacksError if address space is too small: OpenBLAS would try for ever to allocate buffers."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != limit < _LEAST_ADDRESS_SPACE_BYTES:
         why = f"it is limited to {limit >> 20} MiB"
@@ -263,7 +264,7 @@ def _require_address_space() -> None:
 
 
 def _recover(name: str, arguments: list[str]) -> None:
-    """Restore the settings and undo the faults of commands that were killed, before a command runs."""
+    """Before a command runs, restore settings and undo faults that killed commands left behind."""
     from strakes.base.files import default_root
 
     def found(*below: str) -> list[str]:
@@ -290,7 +291,7 @@ def _recover(name: str, arguments: list[str]) -> None:
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    """Return the command of a command line, a name of one or two words, after a --language."""
+    """Return the name of the command, one or two words, in a command line that may begin with --language."""
     if arguments and arguments[0].startswith("--language"):
         arguments = arguments[1 if "=" in arguments[0] else 2 :]
     two = " ".join(arguments[:2])

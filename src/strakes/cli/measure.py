@@ -37,7 +37,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return the request for these studies, with every level of their factors, and the options."""
+    """Return a request to run these studies, with every level of their factors, under the given options."""
     return Request(
         kind,
         name,
@@ -75,17 +75,17 @@ def measure(request: Request, options: Measuring) -> int:
 
 
 def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
-    """Store the findings of a run, then write its report and print the summary, also if the report cannot be written.
+    """Store the findings of a run, write its report and print the summary, even if the report cannot be written.
 
-    ``compare_with``: a list of published systems. Return False if standard output is for JSON. Raises BadInputError if
-    the list cannot be read.
+    ``compare_with``: the list of published systems to compare with. Return whether the summary was printed: not if
+    standard output is for JSON. Raises BadInputError if the list cannot be read.
     """
     from strakes.report.other_systems import render_comparison, systems
     from strakes.report.summary import render_summary
 
     others = None if compare_with is None else systems(compare_with)
     try:
-        with english():  # what programs read
+        with english():  # programs read the findings
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
         printed = write_json(report.json, to_document(in_english), report.html)
@@ -93,7 +93,7 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
         try:
             write_report(portrait, run, report.html)
             written = report_path(run, report.html)
-        finally:  # the findings hold without a report
+        finally:  # the findings are valid even without a report
             if printed:
                 click.echo(render_summary(portrait, written))
             if printed and others is not None:
@@ -105,14 +105,14 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run, which is in English."""
+    """Run the requested studies and return the stored run, whose texts are English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Perform the requested ``work`` with a progress display; return the stored run, which is in English."""
+    """Perform ``work`` on the request with a progress display; return the stored run, whose texts are English."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -125,7 +125,7 @@ def typed_command() -> str:
 
 
 def analyse(run: Run) -> Portrait:
-    """Build the portrait and store it with the run; in the language in use, which has to be English."""
+    """Build the portrait of a run, store it with the run and return it. The current language must be English."""
     portrait = build_portrait(run)
     run.write_findings(to_document(portrait))
     return portrait
@@ -136,7 +136,7 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))  # as private as the run
+        replace_text(run.path / "report.html", render_html(portrait))  # with the permissions of the run
     else:
         html.write(render_html(portrait))
 

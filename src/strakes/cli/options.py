@@ -1,4 +1,4 @@
-"""Options: frozen dataclasses whose fields declare the options of commands, and the types of the values."""
+"""Options of commands, declared by the fields of frozen dataclasses, and the types of their values."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Decorator = Callable[[Callable[..., Any]], click.Command]
 _CLICK = "click"
-MAX_SEED = 2**32 - 1  # as schemas/plan.json
+MAX_SEED = 2**32 - 1  # same limit as in schemas/plan.json
 
 
 def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
-    """Declare a field as an option, which is named after the field unless ``names`` are given.
+    """Declare a field as an option. The option is named after the field unless ``names`` are given.
 
-    A default of False makes it a flag, and one of () an option that may be repeated.
+    With the default False the option is a flag. With the default () the option may be repeated.
     """
     unset = default is None or default is False or default in ("", ())
     if default is False:
@@ -58,10 +58,10 @@ def argument(metavar: str, **settings: Any) -> Any:
 
 
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Add the options and arguments that the parameters of a command declare.
+    """Return a decorator that adds the options and arguments declared by the parameters of a command.
 
-    A parameter declares one in its default or its annotation; an annotation that is a dataclass declares those of its
-    fields, and the command gets an instance. ``defaults``: defaults of single options in this command.
+    A parameter declares an option in its default or its annotation. If the annotation is a dataclass, each field of the
+    dataclass declares an option, and the command gets an instance. ``defaults``: other defaults for this command.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -97,13 +97,13 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 def _declared(default: object, annotation: Any) -> Field[Any] | None:
-    """Return the declaration of a parameter or a field, or None."""
+    """Return the option or argument that a parameter or field declares, or None."""
     candidates = (default, *getattr(annotation, "__metadata__", ()))
     return next((each for each in candidates if isinstance(each, Field) and _CLICK in each.metadata), None)
 
 
 def command_named(name: str, cls: type[click.Command] = click.Command, **defaults: str) -> _Decorator:
-    """Return a decorator that makes the command ``name`` of a function, with the parameters that ``takes`` adds."""
+    """Return a decorator that turns a function into the command ``name``, with the parameters that ``takes`` adds."""
     return lambda body: click.command(name, cls=cls)(takes(**defaults)(body))
 
 
@@ -111,15 +111,15 @@ class Group(click.Group):
     """A group whose commands have the parameters that ``takes`` adds."""
 
     def part(self, name: str, **settings: Any) -> _Decorator:
-        """Return a decorator that makes the command ``name`` of this group out of a function."""
+        """Return a decorator that adds a function to this group as the command ``name``."""
         return lambda body: self.command(name, **settings)(takes()(body))
 
 
 class DefaultGroup(Group):
-    """A group that runs its first command if the first argument names none."""
+    """A group that runs its first command if the first argument is not the name of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with the first command put before them if necessary."""
+        """Parse the arguments; if they do not begin with the name of a command, insert the first one."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
@@ -131,7 +131,7 @@ class _Number(click.ParamType[Any]):
     name = "n"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number; fail with the limits."""
+        """Return the number. Fails, with a message that states the limits, for anything else."""
         try:
             number = super().convert(value, param, ctx)
         except click.BadParameter:
@@ -151,7 +151,8 @@ class NumberRange(_Number, click.FloatRange):
 
 
 def _within(limits: Any) -> str:
-    """
+    """Return the limits as text.
+
     >>> _within(WholeNumber(1, 65536)), _within(WholeNumber(1)), _within(NumberRange(0, 0.5, max_open=True))
     ('from 1 to 65,536', 'of at least 1', 'from 0 to below 0.5')
     """
@@ -161,18 +162,18 @@ def _within(limits: Any) -> str:
 
 
 class Parsed(click.ParamType[T], Generic[T]):
-    """A value that ``parse`` makes of a text; its BadInputError becomes an error of the option."""
+    """Type of an option whose text is converted by ``parse``. A BadInputError becomes an error of the option."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
-        """Return the value."""
+        """Return the converted value."""
         return parsed(self._parse, value) if isinstance(value, str) else value
 
 
 def parsed(parse: Callable[[Any], T], words: Any) -> T:
-    """Return the value that ``parse`` makes of the words. Raises BadParameter with its BadInputError as text."""
+    """Return ``parse(words)``. If it raises BadInputError, raise BadParameter with the same text."""
     try:
         return parse(words)
     except BadInputError as error:
@@ -181,7 +182,7 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
 
 
 def amount(parse: Callable[[str], float], least: str = "") -> Callable[[str], float]:
-    """Return a parser of amounts with a unit that are positive and at least ``least``."""
+    """Return a parser like ``parse`` that refuses amounts of zero, negative amounts and amounts below ``least``."""
 
     def read(text: str) -> float:
         value = parse(text)
@@ -200,7 +201,7 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 
 def words_of(name: str, text: str) -> tuple[str, ...]:
-    """Split the options of another program, given as one word. Raises BadInputError for an unclosed quotation."""
+    """Split ``text``, the options of another program, into words. Raises BadInputError for an unclosed quotation."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -209,7 +210,7 @@ def words_of(name: str, text: str) -> tuple[str, ...]:
 
 
 class PlaceType(click.ParamType[Path]):
-    """A path that is not checked: click.Path would call stat(2) and block for ever if its servers are dead."""
+    """Type of a path that is not checked. click.Path would call stat(2), which blocks for ever if servers are dead."""
 
     def __init__(self, name: str, completion: str) -> None:
         self.name, self._completion = name, completion
@@ -232,12 +233,12 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the document, a file atomically. Raises MeasurementError if it cannot be written."""
+        """Write the document; replace a file atomically. Raises MeasurementError if it cannot be written."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
-            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8
+            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a file name need not be UTF-8
         except OSError as error:
             remedy = "Name another file. A measurement is not lost; write its report again: strakes report latest"
             where, why = str(self.path), error.strerror or str(error)
@@ -245,7 +246,7 @@ class Output:
 
 
 class OutputType(PlaceType):
-    """A file to write, or - for standard output. An unwritable file is refused before the measurement."""
+    """Type of a file to write, or - for standard output. Refuses an unwritable file before the measurement."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the Output; fail if the file cannot be written."""
@@ -274,7 +275,7 @@ def write_document(output: Output | None, text: str, *others: Output | None) -> 
 
 
 def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
-    """Write the document as JSON, with the result of ``write_document``."""
+    """Write the document as JSON if there is an output. Return the same as ``write_document``."""
     from strakes.base.finite import to_json
 
     return write_document(output, "" if output is None else to_json(document, indent=1), *others)
@@ -286,7 +287,7 @@ OUTPUT = OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
-RANKS = WholeNumber(1, 65536)  # as schemas/plan.json
+RANKS = WholeNumber(1, 65536)  # same limits as in schemas/plan.json
 
 
 def _neighbour(text: str) -> float:
@@ -352,7 +353,7 @@ FailOn = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long to measure, and how sure the results have to be."""
+    """Options for the time to measure and the confidence level of the intervals."""
 
     budget_s: float = option("Time to spend on measuring, such as 60s or 5m.", "--budget", type=SECONDS)
     confidence: Confidence
@@ -360,7 +361,7 @@ class Effort:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Where the results of a run go."""
+    """Options for the files that get the results of a run."""
 
     html: Output | None = option(
         "Write the HTML report to FILE.  [default: report.html in the run's directory]", type=OUTPUT
@@ -370,7 +371,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Launching:
-    """How to start the ranks."""
+    """Options for starting the ranks."""
 
     launcher: Launcher = option(
         "How to start ranks (parallel workers): as threads on this host (local), or as processes by "
@@ -461,7 +462,7 @@ class Sampling(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class Amounts:
-    """Amounts of each phase, or None if the survey chooses them."""
+    """Amounts of data, files and time in each phase; None if the survey chooses an amount."""
 
     data_per_rank: int | None = option(
         "Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
@@ -478,7 +479,7 @@ class Amounts:
 
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
-    """Return the run whose plans are used, or None. Raises BadInputError if amounts were given as well."""
+    """Return the run of --like, or None without --like. Raises BadInputError if amounts were given as well."""
     from strakes.runs.store import Store
 
     if like is not None and any(amounts):

@@ -26,8 +26,8 @@ from strakes.predict.sealed import digest, open_sealed, require_later, score
 from strakes.predict.sealed import seal as keep
 from strakes.runs.store import Store
 
-_RECENT_S = 7 * 86400.0  # directories are weighed by the changes of a week
-_WALK_S = 300.0  # a larger tree is estimated from the part that was counted by then
+_RECENT_S = 7 * 86400.0  # changes of the last week count for the load of a directory
+_WALK_S = 300.0  # counting ends after this time; the rest of a large tree is estimated
 
 
 @click.group("predict", cls=DefaultGroup)

@@ -47,7 +47,7 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
 
 
 def _numbers(text: str) -> str:
-    """Return a list of numbers and ranges as a plan has it. Raises BadInputError for another form."""
+    """Return the text if it is a list of numbers and ranges, such as 0-3,8. Raises BadInputError otherwise."""
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text, re.ASCII):
         raise BadInputError(f"expected a list of numbers such as 0-3,8, not {text!r}")
     return text
@@ -73,7 +73,7 @@ class Placement:
     )
 
     def keys(self) -> dict[str, str]:
-        """Return the keys that were given."""
+        """Return the options that were given, each under its key in a plan."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
 
@@ -114,7 +114,7 @@ def command(
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request to run a plan in these directories. Raises BadInputError for fewer ranks than directories."""
+    """Return the request to run a plan in these directories. Raises BadInputError for too few ranks."""
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
@@ -144,13 +144,13 @@ def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling, placem
 
 
 def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: Placement) -> tuple[Request, Sampling]:
-    """Return the request for the work of another tool, and the options with what its command line says."""
+    """Return a request for the work of a tool's command line, and the options as that command line changes them."""
     from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
     from strakes.model.plan import placed
     from strakes.studies.plan_run import PlanRun
 
-    per_node = sampling.ranks_per_node  # None: one node has all, or the launcher decides
+    per_node = sampling.ranks_per_node  # None: all ranks are on one node, or the launcher places them
     if per_node is None and sampling.hosts and len(sampling.hosts) > 1 and sampling.ranks:
         per_node = -(-sampling.ranks // len(sampling.hosts))
     translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)

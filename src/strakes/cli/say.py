@@ -13,7 +13,7 @@ from strakes.base.foreign_text import for_terminal
 
 
 def local_time(moment: datetime) -> datetime:
-    """Return the moment in local time, or in UTC if Python does not support TZ, such as AAA24:59:59."""
+    """Return the moment in local time, or in UTC if Python does not support the value of TZ, such as AAA24:59:59."""
     try:
         return moment.astimezone()
     except (ValueError, OverflowError):
@@ -26,7 +26,7 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
-    """Print one line, wrapped between words on a narrower terminal, with further lines indented."""
+    """Print one line. If the terminal is too narrow, wrap the line between words and indent the rest."""
     click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
 
 
@@ -37,7 +37,7 @@ def say_sentences(text: str) -> None:
 
 
 def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
-    """Return a line wrapped to the width of the stream; unchanged if the stream is no terminal."""
+    """Return a line wrapped to the width of the terminal, or unchanged if ``stream`` is not a terminal."""
     import shutil
     import textwrap
 
@@ -56,14 +56,14 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
 
 
 def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
-    """Print labels and texts in two columns, wrapped on a narrower terminal."""
+    """Print labels and texts in two columns. If the terminal is too narrow, wrap the texts."""
     width = max(len(label) for label, _ in rows)
     for label, text in rows:
         say_sentence(f"{begin}{label:<{width}}  {text}", indent=len(begin) + width + 2)
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
-    """Print a table whose cells are wrapped on a narrower terminal; with ``whole`` its rows take two lines instead."""
+    """Print a table. If the terminal is too narrow, wrap the cells or, with ``whole``, print each row as two lines."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -85,7 +85,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
 
 
 def say_lines(text: str) -> None:
-    """Print a text of several lines, such as the output of a job, without a newline at its end."""
+    """Print a text of several lines, such as the output of a job, and add no newline."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a lost terminal end a command as KeyboardInterrupt, so that workspaces are cleaned up."""
+"""Turn Ctrl-C, SIGTERM and the loss of the terminal into KeyboardInterrupt, so that workspaces are cleaned up."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # destructors take less
+_AGAIN_S = 0.05  # delay before a lost signal is sent again; destructors take less
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
+_SHOW_CURSOR = "\x1b[?25h"  # a live display hides the cursor
 
 
 @contextmanager
@@ -55,11 +55,11 @@ def orderly_signals() -> Iterator[None]:
         else:
             hook(found)
 
-    # A signal that was ignored on purpose (nohup) stays ignored.
+    # Keep ignoring a signal that was ignored on purpose, as by nohup.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops an exception that is raised in a destructor or in the callback of a weak reference.
+    # Python drops an exception that is raised in a destructor or a weak reference's callback. Send its signal again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield

@@ -1,4 +1,4 @@
-"""``strakes study``: one study with every level of its factors, or all studies of one source."""
+"""``strakes study``: run one study with every level of its factors, or all studies of one publication."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ def _values(knob: str | None) -> tuple[str, ...]:
     return name, before, after
 
 
-# Share of the budget for a population, which comes first; the rest also gets what the population does not need.
-_SHARE_OF_POPULATION = 0.5  # of the budget; doubled, nothing is left for the other studies
-# Studies get at least this many seconds, so that a slow removal of a population does not leave them without a block.
+# Share of the budget for growing a population of files, which comes first. Time left over goes to the other studies.
+_SHARE_OF_POPULATION = 0.5
+
+# The other studies get at least this many seconds, enough for one block, even if removing the files takes long.
 _LEAST_S = 10.0
 
 

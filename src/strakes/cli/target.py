@@ -52,7 +52,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
 
 
 def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
-    """Yield the properties that are no tables, each with its label."""
+    """Yield the label and the text of each property that is not shown as a table."""
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
     yield "directory", facts.path
@@ -89,7 +89,7 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
 
 
 def _where(known: Knowledge) -> str:
-    """Return a phrase for its servers: this machine, others, or both."""
+    """Return where the servers are: on this machine, on other machines, or on both."""
     if not known.facts.remote:
         return "on this machine"
     servers, own = known.description.servers, known.description.network
@@ -100,7 +100,7 @@ def _where(known: Knowledge) -> str:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return a layout as text."""
+    """Return the layout of files as text."""
     values = {
         "stripe count {}": layout.stripe_count,
         "stripe size {}": format_bytes(layout.stripe_size_bytes) if layout.stripe_size_bytes is not None else None,
@@ -116,7 +116,7 @@ def layout_text(layout: Layout) -> str:
 
 
 def placement_text(placement: Placement) -> str:
-    """Return a placement as text."""
+    """Return the placement of directories on metadata targets as text."""
     targets = ", ".join(map(str, placement.metadata_targets))
     if placement.kind == "inherit":
         return f"same as the parent directory{f' (metadata target {targets})' if targets else ''}"

@@ -1,4 +1,4 @@
-"""``strakes tune``: the best settings for one application, searched by experiment and confirmed against the default."""
+"""``strakes tune``: search for the best settings of one application by experiment, and confirm their gain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
 
 
 def _levels(option: str, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Parse words of the form NAME=LEVEL,LEVEL. Raises BadInputError for any other form."""
+    """Parse words such as NAME=LEVEL,LEVEL; return each setting's levels. Raises BadInputError for any other form."""
     chosen: dict[str, tuple[str, ...]] = {}
     for word in words:
         name, _, values = word.partition("=")

@@ -1,4 +1,4 @@
-"""``strakes watch``: what changed on a file system in production, when, where, and how sure."""
+"""``strakes watch``: find out what changed on a file system in production, when, where, and how sure that is."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Levels = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """Where the recorded data is."""
+    """Option for the directory of the recorded data."""
 
     store: Path | None = option(
         "Directory with the recorded data.  [default: the directory watch in the store of strakes]",
@@ -73,7 +73,7 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """Return the directory."""
+        """Return the directory of the recorded data."""
         from strakes.base.files import default_root
 
         return self.store or default_root() / "watch"
@@ -112,7 +112,7 @@ def _runnable(text: str) -> tuple[str, ...]:
 
 
 def _address(metrics: str) -> tuple[str, int]:
-    """Return an address and a port. Raises BadInputError."""
+    """Parse [ADDRESS:]PORT. Return address (default: 127.0.0.1) and port. Raises BadInputError for other texts."""
     given, _, port = metrics.rpartition(":")
     remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
@@ -174,13 +174,13 @@ def run_command(
         _check_reaching(servers)
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
-    # Directories of one file system have the same counters.
+    # Directories of one file system have the same counters, so these are read once.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
     ring = Ring(store.path)
     ring.hold()
     for directory in directories:
-        # Compare names only, because a call on a directory that hangs would block.
+        # Only compare the names, because a system call would block on a directory that hangs.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
     alerts = AlertSender(alarm_command or ())
@@ -207,7 +207,7 @@ def run_command(
 
 
 def _check_reaching(servers: Servers) -> None:
-    """Raise BadInputError for a template that can reach no server."""
+    """Raise BadInputError if the template names an unknown program or a placeholder other than {host}."""
     first = shlex.split(servers.template)[0]
     if shutil.which(first) is None:
         raise BadInputError(f"--servers: {first} is not a command that can be run", where=servers.template)
@@ -216,7 +216,7 @@ def _check_reaching(servers: Servers) -> None:
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. If it hangs, print a warning and watch it nevertheless: it may answer later."""
+    """Return the target of a directory. If the directory hangs, warn instead of failing: it may answer again later."""
     from strakes.targets.calls import UnansweredError
     from strakes.targets.registry import detect, detect_by_name
 
@@ -231,7 +231,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 
 def _serve(live: LiveWatch, address: str, port: int) -> None:
-    """Serve metrics, and print where. Raises EnvironmentLacksError if the port cannot be used."""
+    """Serve metrics over HTTP and print their URL. Raises EnvironmentLacksError if the port cannot be used."""
     from strakes.watch.metrics import serve
 
     where = f"[{address}]" if ":" in address else address
@@ -268,7 +268,7 @@ def report_command(
 
 
 def _spare(output: Output | None, *used: Path) -> None:
-    """Raise BadInputError if the output would overwrite its input."""
+    """Raise BadInputError if the output would overwrite one of the files that are ``used`` as input."""
     if output is not None and output.path is not None:
         path = output.path.resolve()
         if any(path == place.resolve() or (place.is_dir() and path.parent == place.resolve()) for place in used):
@@ -315,7 +315,7 @@ def replay_command(
         for reading in readings(files):
             contents.add(reading)
             versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())  # the last version of each
+        events = list({event.key: event for event in versions}.values())  # the last version of each event
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking}

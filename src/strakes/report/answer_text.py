@@ -1,4 +1,4 @@
-"""Graded answers as short lines of text, the same in all forms of the report."""
+"""Short lines of text for graded answers, which are the same in all forms of the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.report.numbers import percent
 from strakes.stats.grades import Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
-# Questions that are asked of writes and of reads, by the id of the one of reads, with the title of both.
+# Some questions are asked both for writes and for reads. Key: id of the question for reads; value: title of both.
 _OF_BOTH: Mapping[str, str] = {
     "nodes-read": "nodes, writes and reads",
     "overview-direct-read": "O_DIRECT or not, 8 MiB writes and reads",
@@ -24,13 +24,13 @@ _OF_BOTH: Mapping[str, str] = {
     "processes-per-node-read": "processes per node, writes and reads",
     "stream-read-block": "block size, writes and reads",
 }
-# The beginning of the id of a question on one of two targets.
+# An id begins with this if two targets are compared and the question concerns only one of them, A or B.
 _SIDE = re.compile(r"against:.*?-([AB])-")
 
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One row of "How to use it": the decision, the answer, and its grade in a word."""
+    """One row of "How to use it": the title of the question, the answer, and the grade of the answer."""
 
     title: str
     text: str
@@ -38,7 +38,7 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The displayed grade."""
+        """The grade as it is displayed."""
         return gettext(GRADES[self.grade])
 
 
@@ -58,7 +58,7 @@ def answer_lines(answers: Sequence[Answer]) -> list[AnswerLine]:
 
 
 def _title_of_both(identifier: str) -> str:
-    """Return the title of a question on reads together with the same one on writes; nothing for other questions.
+    """Return the common title of a question for reads and its counterpart for writes, or "" for other questions.
 
     >>> _title_of_both("nodes-read"), _title_of_both("against:nodes-A-nodes-read"), _title_of_both("nodes-create")
     ('nodes, writes and reads', 'A: nodes, writes and reads', '')

@@ -1,4 +1,4 @@
-"""Ranges and ticks of axes, computed here so that all reports have the same, and tests need no browser."""
+"""Ranges and ticks of axes. They are computed here, so that all reports have the same and tests need no browser."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Doubled, labels overlap; halved, values cannot be read off.
+# Limits of the number of ticks. With more, labels overlap; with fewer, a logarithmic axis may have a single label.
 MOST_TICKS = 9
-FEWEST_TICKS = 4  # halved, a log axis has a single label
-# A published band may widen the x axis until our own points take only this share of it.
+FEWEST_TICKS = 4
+
+# A published band may widen the x axis as long as our own points still take this share of the axis.
 OUR_SHARE = 0.6
-# Above this ratio of the largest to the smallest median the axis is logarithmic; a linear one would hide small values.
+
+# If the largest median is more than this many times the smallest, the y axis is logarithmic to show small values.
 LOG_FROM_TIMES = 10.0
-# Units of labels, the largest first.
+# Factor and name of the units of labels, the largest first.
 _UNITS = {
     "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
@@ -28,7 +30,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis in data coordinates. ``ticks``: positions with labels."""
+    """An axis. ``low``, ``high`` and the positions of ``ticks``, each with its label, are in the units of the data."""
 
     scale: Literal["log", "linear"]
     low: float
@@ -37,7 +39,7 @@ class Axis:
     title: str
 
     def shifted(self, value: float, share: float) -> float:
-        """Return ``value`` moved along the axis by a share of its length."""
+        """Return ``value`` moved along the axis by a share of the axis's length."""
         if self.scale == "log":
             return float(value * (self.high / self.low) ** share)
         return value + share * (self.high - self.low)
@@ -49,7 +51,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends for plotly, which takes exponents on a log axis."""
+        """Return the ends of the axis for plotly, which expects logarithms to base 10 on a log axis."""
         if self.scale == "log":
             return math.log10(self.low), math.log10(self.high)
         return self.low, self.high
@@ -87,7 +89,7 @@ def x_axis(figure: Figure) -> Axis:
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """Return the y axis over everything drawn. It begins at zero unless the medians differ too much for that."""
+    """Return the y axis for all ``drawn`` values. The axis begins at zero unless the medians differ too much."""
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     title = f"{figure.y_label} ({unit})" if unit else figure.y_label
     if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_TIMES:
@@ -104,7 +106,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return the part of a published band that this axis shows, or None."""
+    """Return the ends of the part of a published band that lies on this axis, or None."""
     if reference.x_low is None and reference.x_high is None:
         return None
     low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
@@ -113,7 +115,7 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
 
 
 def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
-    """Return the range of our points, extended to published bands as far as OUR_SHARE allows."""
+    """Return the range of our points, extended to the ``edges`` of published bands as far as OUR_SHARE allows."""
     place = math.log if log else float
     most = (place(high) - place(low)) / OUR_SHARE
     ends = low, high
@@ -125,7 +127,7 @@ def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> t
 
 
 def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> Sequence[float]:
-    """Return the wanted places if they have room, else every n-th power of two or ten.
+    """Return the wanted places if labels fit there, else every n-th power of two or ten.
 
     Powers of two are used for bytes, or if all wanted places are powers of two. If there are too few powers of ten,
     other round places are added.
@@ -156,7 +158,7 @@ def _nice_places(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return round places on a log axis: 1, 2, 5 or 1, 3 in each decade if they have room, else every n-th decade."""
+    """Return round places on a log axis: 1, 2, 5 or 1, 3 in each decade if labels fit there, else every n-th decade."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high / low)
     digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)
@@ -166,9 +168,9 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
-    """Return factor and name of the unit for the labels of an axis."""
+    """Return the factor and the name of the unit for an axis whose largest value is ``largest``."""
     units = _UNITS.get(unit, [(1.0, unit)])
-    least = 0.1 if unit == "B/s" else 1.0  # as rates are written elsewhere
+    least = 0.1 if unit == "B/s" else 1.0  # rates are written like this everywhere: 0.5 MiB/s
     return next((one for one in units if largest >= least * one[0]), units[-1])
 
 

@@ -1,4 +1,4 @@
-"""The facts of run, target and machine at the head of all forms of the report."""
+"""Facts about run, target and machine that all forms of the report show at the top."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDED = {
     "failed": "This run failed. The report shows its samples up to then.",
 }
 
-# By the times that are known.
+# Texts by whether the latencies before and during the measurement are known.
 _FELT = {
     (True, True): "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed",
     (True, False): "99th percentile of their operations {before} before, {limit} allowed",
@@ -30,7 +30,7 @@ def title_of(portrait: Portrait) -> str:
 
 
 def ended_early(portrait: Portrait) -> str:
-    """Return a sentence for an incomplete run, otherwise ""."""
+    """Return a sentence on how the run ended if it is incomplete, otherwise ""."""
     return gettext(_ENDED.get(str(portrait.run.get("status", "")), ""))
 
 
@@ -40,13 +40,13 @@ def created(portrait: Portrait) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each headline whose cell the portrait has, with that cell."""
+    """Return each headline with its cell. Leaves out headlines whose cell is not in the portrait."""
     cells = {cell.id: cell for cell in portrait.cells}
     return [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
 
 
 def size_of(target: Mapping[str, Any]) -> str:
-    """Return size and free space of the target, as far as known.
+    """Return size and free space of the target as text, without unknown values.
 
     >>> size_of({"total_bytes": 2**40, "free_bytes": 2**39}), size_of({})
     ('1 TiB, 512 GiB free', '')
@@ -59,7 +59,7 @@ def size_of(target: Mapping[str, Any]) -> str:
 
 
 def felt_by_others(portrait: Portrait) -> str:
-    """Return the latencies of other users' operations by the probe of --neighbour, or "" without a probe."""
+    """Return the latencies of other users' operations as text, as measured by the probe of --neighbour, or ""."""
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
@@ -71,7 +71,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return the skew between the starts of ranks in a phase, or "" if unknown."""
+    """Return how far apart in time the ranks started their phases, as text, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -81,13 +81,13 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Return the directories that ranks used in rotation, or "" for a single one."""
+    """Return the directories to which ranks were assigned in turn, or "" if there was only one."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value, without unknown values; names are not translated yet."""
+    """Return rows of name and value. Leaves out unknown values. The names are not translated yet."""
     target, machine = portrait.target, portrait.environment
     pair = ""
     if other := target.get("against"):
@@ -110,7 +110,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a sentence for a run without headline figures, with the number of its other figures."""
+    """Return a text for a run without headline figures: the number of its other figures and of their runs."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

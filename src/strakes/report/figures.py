@@ -1,4 +1,4 @@
-"""A figure of the portrait as plotly traces and layout, with an alternative text."""
+"""Draw a figure of the portrait: plotly traces, layout, and an alternative text."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT_PIXELS = 400  # doubled, a figure does not fit on a screen with its text
-# Series are drawn side by side, with the single runs to the right of the interval, so that none hides another.
-# As shares of the axis: largest distance of two series, and of runs from their interval. As a share of the gap between
-# two places: room of all series.
-COLUMN_SHARE = 0.014
-ASIDE_SHARE = 0.009
-ROOM_SHARE = 0.64
-MOST_UPRIGHT = 12  # categories with horizontal names; doubled, names overlap
+HEIGHT_PIXELS = 400  # a figure and its text fit on one screen
+
+# Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
+COLUMN_SHARE = 0.014  # maximum distance of two series, as a share of the axis
+ASIDE_SHARE = 0.009  # maximum distance of runs from their interval, as a share of the axis
+ROOM_SHARE = 0.64  # width of all series together, as a share of the gap between two places on the axis
+
+MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; with more, the names overlap
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plotly figure with its axes and its description for screen readers. ``points``: number of markers."""
+    """A plotly figure with its axes. ``alternative``: description for screen readers. ``points``: number of markers."""
 
     data: tuple[Mapping[str, Any], ...]
     layout: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Draw the figure, with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
+    """Draw a figure with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -80,7 +80,7 @@ def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
 
 
 class _SeriesOf:
-    """One series with its places on the x axis and its style."""
+    """A series of a figure with the positions of its points on the x axis, and its style."""
 
     def __init__(self, series: Series, index: int, names: Sequence[str], cells: Mapping[str, CellEstimate]) -> None:
         self.name = series.name
@@ -98,7 +98,7 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # When colours repeat, markers and dashes are different.
+        # When colours repeat, use other markers and dashes.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         common = {
@@ -157,7 +157,7 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
-    """Return the traces of published ranges: hatched grey bands, named by their source."""
+    """Return the traces of published ranges: hatched grey bands, labelled with their source."""
     if figure.x_scale == "category":
         return []
     traces: list[dict[str, Any]] = []
@@ -181,7 +181,7 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
 
 
 def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the traces of published values: hollow grey markers on a dotted line, named by their source."""
+    """Return the traces of published values: hollow grey markers on a dotted line, labelled with their source."""
     traces: list[dict[str, Any]] = []
     for reference in figure.references:
         if names:
@@ -253,7 +253,7 @@ def _finite(values: Iterable[float | None]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of half an error bar, or 0 without a bound."""
+    """Return the length of one half of an error bar, or 0 if a bound is missing."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 

@@ -1,4 +1,4 @@
-"""A portrait as a document for programs (``schemas/findings.json``)."""
+"""Convert a portrait to a document for programs (``schemas/findings.json``)."""
 
 from __future__ import annotations
 

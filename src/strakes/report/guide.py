@@ -1,4 +1,4 @@
-"""A portrait as the page "how to use our file system" for users of a centre, in Markdown."""
+"""Convert a portrait to a Markdown page for a computing centre's users: "how to use our file system"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.report.sections import VERDICTS
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page. ``layouts``: settings to paste, each with a title and its text."""
+    """Return the page as Markdown. ``layouts``: title and text of settings that users can paste."""
     answers, standing = answer_lines(portrait.answers), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
@@ -59,7 +59,7 @@ def _estimate(cell: CellEstimate) -> tuple[str, str, str]:
 
 
 def _figure(figure: Figure, cells: Mapping[str, CellEstimate]) -> str:
-    """Return a figure as a table."""
+    """Return a figure as a Markdown table."""
     levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
     if figure.x_scale != "category":
         levels.sort(key=float)
@@ -100,7 +100,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: object) -> str:
-    r"""Return a text with Markdown escaped, so that a path makes no tag or link.
+    r"""Return a text with Markdown escaped, so that no part of it becomes a tag or link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'

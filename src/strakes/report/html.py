@@ -1,4 +1,4 @@
-"""A portrait as a self-contained HTML file: it needs no network, no server and no other file."""
+"""Convert a portrait to a self-contained HTML file, which needs no network, no server and no other file."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from strakes.report.words import explained, title_of_warning
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Languages as HTML names them.
+# Values of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_FINDINGS = 5  # of each kind above the figures; doubled, they fill the first screen
+MOST_FINDINGS = 5  # maximum number of each kind above the figures; more would fill the first screen
 
 
 def render_html(portrait: Portrait) -> str:
-    """Return the report as text, to write in UTF-8."""
+    """Return the report as HTML text. The file must be written in UTF-8."""
     parts = sections(portrait)
     settled = [one for one in portrait.findings if one.verdict in ("measured", "holds", "does-not")]
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
@@ -69,7 +69,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return the comparison of a reproduction with its source, empty for another run."""
+    """Return the comparison of a reproduction with its publication. Empty for all other kinds of run."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}
@@ -85,7 +85,7 @@ def published(portrait: Portrait) -> dict[str, object]:
 
 
 def _groups(settled: Sequence[Finding]) -> list[tuple[str, list[Finding], int]]:
-    """Return the findings of each tone: title, findings, and number of findings left out."""
+    """Return strengths, weaknesses and other findings: for each title, the first findings and the number left out."""
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
     chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
     return [(gettext(title), *foremost(chosen[tone], MOST_FINDINGS)) for tone, title in titles.items() if chosen[tone]]
@@ -93,7 +93,7 @@ def _groups(settled: Sequence[Finding]) -> list[tuple[str, list[Finding], int]]:
 
 @cache
 def plotly_bundle() -> str:
-    """Return the vendored drawing library, which is part of every report."""
+    """Return the source of plotly, the drawing library, which is embedded in every report."""
     return _resource("vendor", PLOTLY)
 
 
@@ -108,7 +108,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Return a value with control characters in its texts as codes; Markup is trusted."""
+    """Return a value with the control characters in its texts replaced by codes. Markup stays unchanged."""
     if isinstance(value, str):
         return value if hasattr(value, "__html__") else escaped(value, kept="\n\r\t\u00a0")
     if isinstance(value, dict):
@@ -117,7 +117,7 @@ def _visible(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Return the content security policy: own scripts by hash, inline styles and images; nothing from elsewhere."""
+    """Return a content security policy that allows these scripts, by hash, and inline styles and images only."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     images = "style-src 'unsafe-inline'; img-src data: blob:"
@@ -125,14 +125,14 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """Return a rendered template, with the common style and in the language in use."""
+    """Return a page rendered from a template, with the common style sheet, in the current language."""
     style, locale = _resource("templates", "report.css"), _LOCALES[current()]
     return environment(_visible).get_template(template).render(style=style, locale=locale, **values)
 
 
 @cache
 def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Environment:
-    """Return the templates. ``escape``: applied to each value."""
+    """Return the environment that renders templates. ``escape``: function applied to each inserted value."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Warnings and skipped cells, grouped so that each appears once, the most important first."""
+"""Group warnings and skipped cells, so that each text appears once; the most important ones come first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.report.tables import shared_and_varying
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with one code and remedy. ``said``: texts with their cells; no cells mean the whole run."""
+    """All warnings with one code and remedy. ``said``: each text with its cells; no cells if it is about the run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -22,24 +22,24 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The only text, or the first one as an example."""
+        """The text if there is only one, otherwise the first text, introduced as an example."""
         text = self.said[0][0]
         return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
 
     @property
     def advice(self) -> str:
-        """Return the text and the remedy."""
+        """The text and the remedy."""
         return gettext("{text} {remedy}", text=self.text, remedy=self.remedy)
 
     @property
     def extent(self) -> str:
-        """The affected part of the run."""
+        """The affected part of the run, as text: the number of cells, or the whole run."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
 @dataclass(frozen=True)
 class Omission:
-    """Cells of one study that were not measured for one reason."""
+    """Cells of one study that were not measured for the same reason."""
 
     study: str
     reason: str
@@ -47,20 +47,20 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the notices in their order, but notices about the whole run or a displayed figure first."""
+    """Return the notices of a portrait; notices about the whole run, a headline or an answer come first."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
     ordered = sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells))
     return tuple(ordered)
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the notices that affect these cells, each with these cells only."""
+    """Return the notices that affect any of these cells. Each notice lists only these cells."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 
 
 def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
-    """Return the skipped cells by study and reason, in their order."""
+    """Return the skipped cells, grouped by study and reason, in order of first appearance."""
     groups: dict[tuple[str, str], list[SkippedCell]] = {}
     for cell in skipped:
         groups.setdefault((cell.study, gettext(cell.reason)), []).append(cell)

@@ -1,4 +1,4 @@
-"""Format of figures, settings and facts in all forms of the report."""
+"""Format figures, settings and facts as text for all forms of the report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from strakes.base.units import KIB, format_bytes, format_seconds, format_value
 from strakes.model.portrait import CellEstimate, IntervalOf, Setting
 from strakes.stats.interval import far_apart, most_of
 
-# Units that are words; symbols are the same in all languages.
+# These units are words, so they are translated; symbols are the same in all languages.
 _WORDS = ("times", "million files/h")
 
 
 def show(value: float, unit: str) -> str:
-    """Return a measured value as text; like ``format_value``, but small values do not become "0.00".
+    """Return a measured value as text, like ``format_value``, but without rounding small values to "0.00".
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
@@ -36,7 +36,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Return two bounds with a dash. The unit is left out if ``beside``, the displayed median, has the same.
+    """Return a range as text. Leaves out the unit if ``beside``, the median shown next to the range, has it too.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -53,14 +53,14 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
-    """Return the interval of a cell's median, or a note without one."""
+    """Return the interval of a cell's median as text, or the reason why there is no interval."""
     if cell.low is None or cell.high is None:
         return gettext("imported, no interval") if cell.imported else gettext("too few runs")
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on a wide interval, on runs that exceed the interval, and on far faster first files, or ""."""
+    """Return remarks on a wide interval, on runs outside the interval, and on the rate of the first files, or ""."""
     remarks = []
     if cell.low and cell.high is not None and cell.high > 2 * cell.low:
         ratio = cell.high / cell.low
@@ -84,7 +84,7 @@ def listed(*texts: str) -> str:
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
-    """Return the bounds with their unit.
+    """Return the bounds of an interval, with their unit, as text.
 
     >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
     '0.96 - 1.03 times'
@@ -93,7 +93,7 @@ def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
 
 
 def show_interval_of(interval: IntervalOf) -> str:
-    """Return an interval's bounds, its confidence, and its quantity.
+    """Return an interval as text: its bounds, its confidence level, and the quantity it is about.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
     '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'
@@ -111,7 +111,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the displayed name of a factor, without the unit that its value shows.
+    """Return the displayed name of a factor, without its unit, which is shown with the value.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -124,7 +124,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return the displayed level of a factor, with the unit from the factor's name.
+    """Return the displayed level of a factor. The end of the factor's name determines the unit.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -150,7 +150,7 @@ def settings_text(settings: Mapping[str, Setting], between: str = ", ") -> str:
 
 
 def when(created: object) -> str:
-    """Return a stored time (ISO text or Unix seconds) to the minute.
+    """Return a stored time (ISO text or Unix seconds), to the minute, as text.
 
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
@@ -166,7 +166,7 @@ def when(created: object) -> str:
 
 
 def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield nested facts as rows of name and value, without empty ones.
+    """Yield nested facts as rows of name and value. Leaves out empty values.
 
     >>> list(flat_facts({"cpu": {"model": "x", "count": 2}, "memory_bytes": 1024, "notes": []}))
     [('cpu, model', 'x'), ('cpu, count', '2'), ('memory', '1 KiB')]

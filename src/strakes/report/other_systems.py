@@ -1,4 +1,4 @@
-"""Comparison of a site with published systems, such as the IO500 list, per client node."""
+"""Compare a site's figures per client node with those of published systems, such as the IO500 list."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from strakes.report.numbers import show, show_interval
 NAME = "io500"
 _SOURCE = "IO500 submissions (github.com/IO500/submission-data), rows of 2021 to 2025"
 _MOST_BYTES = 1 << 20
-# Each phase of IO500: column of the table and its unit, and the most similar headlines, by their settings; the first
-# one that was measured is used.
+# For each phase of IO500: the table's column, the column's unit, and settings of similar headlines. The headline of the
+# first settings that were measured is compared.
 _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
     f"ior_easy_{name}": (
         f"ior_easy_{name}_gib_s",
@@ -28,13 +28,13 @@ _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
     )
     for name in ("write", "read")
 } | {"mdtest_easy_write": ("mdtest_easy_write_kiops", 1000, [{"operation": "file-create"}])}
-# A site is compared with systems of half to twice its number of client nodes, or if they are fewer than 3, the nearest.
+# Compare with systems of half to twice the site's number of client nodes, or with the nearest if fewer than 3 are left.
 _LIKE_TIMES = 2.0
 
 
 @dataclass(frozen=True)
 class System:
-    """One submission: ``nodes`` clients; ``rates`` by the name of IO500's phase, in B/s and op/s, of all clients."""
+    """A submission. ``nodes``: number of clients. ``rates``: of all clients by IO500's phase, in B/s or op/s."""
 
     name: str
     file_system: str
@@ -44,9 +44,9 @@ class System:
 
 
 def systems(which: str = NAME) -> tuple[tuple[System, ...], str]:
-    """Return the systems of a list and its source: the one that comes with strakes, or a CSV file of the same columns.
+    """Return the systems of a list, and its source. ``which``: io500 (part of strakes) or the path of a CSV file.
 
-    Raises BadInputError.
+    Raises BadInputError if the file cannot be read or lacks a column.
     """
     columns = [column for column, _, _ in _PHASES.values()]
     remedy = f"Give {NAME}, or a CSV file with the columns system, file_system, year, nodes, {', '.join(columns)}."
@@ -71,7 +71,7 @@ def _system(row: Mapping[str, str]) -> System:
 
 
 def render_comparison(portrait: Portrait, systems: Sequence[System], source: str) -> str:
-    """Return lines of text that compare each headline of the site with systems of similar size."""
+    """Return text that compares headlines of the site with systems that have a similar number of clients."""
     nodes = max(1, len(portrait.environment.get("engine", {}).get("nodes", {})))
     alike = of_its_size(systems, nodes)
     if not alike:
@@ -101,7 +101,7 @@ def _distance(system: System, nodes: int) -> float:
 
 
 def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
-    """Return the systems with a similar number of client nodes; fewer than three of them are extended by the nearest.
+    """Return the systems with a similar number of client nodes; if these are fewer than three, the nearest ones.
 
     >>> made = [System(f"s{n}", "x", "2025", n, {}) for n in (10, 10, 20, 500)]
     >>> [system.nodes for system in of_its_size(made, 15)], [system.nodes for system in of_its_size(made, 1)]
@@ -113,7 +113,7 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 
 
 def _place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
-    """Return the numbers of other systems that are slower and faster than the interval of our cell, as text."""
+    """Return a text with the number of other systems whose rate is below, above and within our cell's interval."""
     if cell.low is None or cell.high is None:
         return "its rank is not known: it has no interval"
     slower, faster = sum(rate < cell.low / nodes for rate in theirs), sum(rate > cell.high / nodes for rate in theirs)

@@ -1,4 +1,4 @@
-"""A reproduction as a table and as a document for programs: published statements and the results here."""
+"""Present a reproduction of a publication, as a table and as a document: published statements and our results."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.summary import wrap
 
 _WIDTH_COLUMNS = 100
-# Most published values of one line that are all shown; of more, only the first and the last. The report has all.
-_MOST_VALUES = 4  # doubled, one line of a source fills the screen
+# If a published line has more values than this, only the first and the last are shown here. The report has all.
+_MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
 _MORE = "a larger --budget"
-# A comparison is decided when the difference is this many half-widths of its interval; 10 % is the smallest difference.
+# A comparison counts as decided if its difference is at least _DECIDES half-widths of its interval. To estimate the
+# necessary runs, a difference of less than 10 % counts as 10 %.
 _DECIDES, _SMALLEST = 2.0, math.log(1.1)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and the result here. ``decides``: what would decide an undecided one."""
+    """A published statement and our result. ``decides``: the effort that would decide an undecided statement."""
 
     published: str
     here: str
@@ -51,7 +52,7 @@ class Row:
 
 
 def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
-    """Return the reproduction as JSON values, with separate lists of published values and of our results."""
+    """Return the reproduction as JSON values. Published values and our results are in separate lists."""
 
     def every(name: str) -> list[dict[str, Any]]:
         return [asdict(each) for portrait in portraits for each in getattr(portrait, name)]
@@ -79,7 +80,7 @@ def _left_out(source: Source, portraits: Sequence[Portrait]) -> tuple[Omitted, .
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
-    """Return the reproduction as text: scales, table, rules for this system, and omissions."""
+    """Return the reproduction as text: scales of both experiments, table, rules for this system, and omissions."""
     lines = [f"{source.name}  {source.paper}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
     lines += ["", *_table(rows(source, portraits))]
@@ -99,7 +100,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
 
 
 def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
-    """Return a row for each answer and finding about a published statement, then the published values."""
+    """Return a row for each answer or finding about a published statement, then a row for each published value."""
     found = [row for text, patterns in source.published.items() for row in _rows_of(text, patterns, portraits)]
     if not source.published:
         for portrait in portraits:
@@ -110,7 +111,7 @@ def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
 
 
 def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
-    """Return the source's rules with the settings of this system, each with its grade."""
+    """Return the publication's rules, each with the best settings for this system and their grades."""
     lines = []
     for index, (rule, patterns) in enumerate(source.rules.items(), 1):
         answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
@@ -128,7 +129,7 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
         found += [_answered(text, one, portrait) for one in portrait.answers if _matches(one.id, patterns)]
         findings += [(one, _found(text, one, portrait)) for one in portrait.findings if _matches(one.id, patterns)]
     for finding, row in findings:
-        # If a statement applies to several parts of a system, name the part.
+        # If several findings are about one statement, begin the row with the part of the system.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     skipped = [cell for portrait in portraits for cell in portrait.skipped]
@@ -165,7 +166,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     if finding.interval is None:
         return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
-    # The interval is symmetric in logarithms.
+    # On a logarithmic scale, the estimate is in the middle of the interval.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
@@ -184,7 +185,7 @@ def _values(value: PublishedValue) -> list[Row]:
 
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
-    """Return the number of blocks and the budget that would decide a comparison, by the interval of its ratio."""
+    """Return the number of blocks and the budget that would decide a comparison with this interval of its ratio."""
     half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
     factor = max(1.5, (_DECIDES * half / max(effect, _SMALLEST)) ** 2)
     budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
@@ -193,7 +194,7 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
 
 
 def _table(found: Sequence[Row]) -> list[str]:
-    """Return the table as lines; a statement with several rows is printed once."""
+    """Return the lines of the table. A statement with several rows is printed in the first row only."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -215,7 +216,7 @@ def _table(found: Sequence[Row]) -> list[str]:
 
 
 def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
-    """Return the first and the last of many published values; the report has all of them."""
+    """Return the published values; of a line with too many values only the first and the last."""
     lines: dict[tuple[str, str], list[PublishedValue]] = {}
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)

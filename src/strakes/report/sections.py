@@ -1,4 +1,4 @@
-"""The portrait by study: figures, findings, warnings and tables."""
+"""Split the portrait by study: figures, findings, warnings and tables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"} | {
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its drawing. ``published``: texts of its sources, each with "hatched", "marks" or "" as drawn.
+    """A figure. ``published``: texts on published data, each with "hatched", "marks" or "" (not drawn).
 
-    ``computed``: texts on lines fitted to its points. ``hollow``: some markers are hollow because of a warning.
+    ``computed``: texts on lines fitted to our points. ``hollow``: some markers are hollow because of a warning.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> list[Section]:
-    """Return a section for each study with content. Figures are numbered across studies."""
+    """Return a section for each study that has any content. Figures are numbered consecutively across studies."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     cells = {cell.id: cell for cell in portrait.cells}
     made: list[Section] = []
@@ -72,9 +72,9 @@ def sections(portrait: Portrait) -> list[Section]:
 
 
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
-    """Return up to ``most`` of the findings in their order, and the number of others.
+    """Return up to ``most`` of the findings, in the original order, and the number of the others.
 
-    The first findings of all studies come before second ones.
+    The first finding of every study is chosen before any second one.
     """
     seen: Counter[str] = Counter()
     turns = []

@@ -1,4 +1,4 @@
-"""A figure of the portrait as a file for papers (SVG, PNG, PDF): the drawing of the report, done by matplotlib."""
+"""Write a figure of the portrait to a file for papers (SVG, PNG, PDF): the report's drawing, done by matplotlib."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 
 _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
-# Dashes and markers of plotly; published points have any other marker.
+# Plotly's names of dashes and markers. A marker that is not listed here belongs to published points.
 _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "solid": "-",
     "dash": "--",
@@ -32,12 +32,12 @@ _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "longdashdot": (0, (8, 3, 2, 3)),
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "triangle-down": "v"}
-# Most categories with horizontal names, and the most characters of these names.
+# Maximum number of categories with horizontal names, and maximum number of characters in all these names.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Return the figures by name: the study, with a number for the second and later figures of a study."""
+    """Return the figures by name: the study's name, with a number for a study's second and later figures."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -110,7 +110,7 @@ def _caption(figure: Figure, portrait: Portrait, warned: Collection[str]) -> str
 
 
 def _draw(axes: Axes, trace: Mapping[str, Any]) -> None:
-    """Draw a trace of plotly."""
+    """Draw a plotly trace with matplotlib."""
     name = html.unescape(trace["name"]) if trace.get("showlegend", True) else None
     x, y = trace["x"], trace["y"]
     if "fill" in trace:

@@ -1,4 +1,4 @@
-"""A portrait on one screen: answers, headline figures, findings, omissions and warnings."""
+"""Summarise a portrait on one screen: answers, headline figures, findings, omissions and warnings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
-# Parameters of SGR in ECMA-48.
+# Terminal codes of these styles (ECMA-48, SGR).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -51,7 +51,7 @@ def render_summary(
 ) -> str:
     """Return the summary as text; ``report``: path of the HTML report.
 
-    ``width`` defaults to the terminal's; ``colour`` follows standard output and NO_COLOR.
+    ``width`` defaults to the terminal's width. By default, there is colour on a terminal unless NO_COLOR is set.
     """
     if width is None:
         width = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns
@@ -59,7 +59,7 @@ def render_summary(
     if colour is None:
         there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         colour = there and not os.environ.get("NO_COLOR")  # no-color.org
-    for most in (3, 2, 1, 0):  # the remarks that fit; answers and figures are never left out
+    for most in (3, 2, 1, 0):  # print fewer remarks until all lines fit; never leave out answers and figures
         lines = list(_screen(portrait, report, width, most))
         if len(lines) <= MOST_LINES:
             break
@@ -97,7 +97,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (wrap(title_of(portrait), width - 9, 1)[0], "bold cyan"))
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
-    # Only the clients of the scope; the amounts are in the report.
+    # Show only the first part of the scope, the clients. The amounts of data are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
         yield from _plain(*wrap(gettext("Ranks take in turn: {directories}", directories=for_terminal(several)), width))
@@ -112,7 +112,7 @@ _TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Yield the rows of all answers, decided ones first: question, answer, grade."""
+    """Yield a row for each answer, decided answers first: question, answer, grade."""
     ordered = [line for line in answers if line.grade != "undecided"]
     ordered += [line for line in answers if line.grade == "undecided"]
     titles = [for_terminal(line.title) for line in ordered]
@@ -156,7 +156,7 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Yield findings other than answers: all of a study, but only good and bad ones of a survey."""
+    """Yield the decided findings of a study, but only the good and bad ones of a survey."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
@@ -173,7 +173,7 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 
 def _not_measured(portrait: Portrait) -> list[str]:
-    """Return the open findings, and the reasons for skipped cells, each once."""
+    """Return the undecided findings, and each reason for skipped cells."""
     texts = [
         gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
         if finding.needs
@@ -185,7 +185,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
 
 
 def _remarks(title: str, texts: Sequence[str], width: int, most: int) -> Iterator[_Line]:
-    """Yield the first ``most`` texts below a title, in whole sentences that fit into two lines each."""
+    """Yield a title and the first ``most`` texts. A text is cut after the last sentence that fits into two lines."""
     if texts:
         yield ()
         yield ((title, "bold"), _more(len(texts) - most) if most else (f"  {_in_report(len(texts))}", "dim"))
@@ -203,7 +203,7 @@ def _in_report(count: int) -> str:
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
-    # Path and command are not shortened, so that they can be copied.
+    # Do not shorten path and command, so that users can copy them.
     if report is not None:
         yield ((padded(gettext("Report"), 8), "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
@@ -227,12 +227,12 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
     return lines
 
 
-# Boundaries between sentences.
+# A boundary between two sentences.
 _END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[A-Z\d])|(?<=[。！？])(?=.)")
 
 
 def _sentences(text: str, width: int, most: int) -> list[str]:
-    """Return the whole sentences that fit into ``most`` lines, but at least the first.
+    """Return the lines of the whole sentences that fit into ``most`` lines, but at least the first sentence.
 
     >>> _sentences("On two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
     (['On two.'], ['One that', 'needs', 'more.'])

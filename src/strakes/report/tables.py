@@ -1,4 +1,4 @@
-"""Cells and counters of servers as tables."""
+"""Convert cells and the counters of servers to tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """Cells of one study. ``shared``: settings with the same level in all cells; ``factors``: the other settings."""
+    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: the other settings."""
 
     study: str
     cells: tuple[CellEstimate, ...]
@@ -37,14 +37,14 @@ class CellTable:
 
 @dataclass(frozen=True)
 class ServerTable:
-    """Rows are servers or targets. Each value is followed by its share of the column."""
+    """A table of counters by server or target. Each value is followed by its share of the column's total."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each study and set of factors among the cells, in their order."""
+    """Return a table for each study and set of factors, in order of first appearance among the cells."""
     groups: dict[tuple[str, frozenset[str]], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault((cell.study, frozenset(cell.settings)), []).append(cell)
@@ -58,7 +58,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return the common settings, and the names of the others in order of first appearance.
+    """Return the settings that all cells share, and the names of the others in order of first appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])
@@ -70,7 +70,7 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """Return the sums over a study's cells, or None without counters."""
+    """Return the counters of each server, summed over a study's cells, or None if all are zero or missing."""
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))
@@ -88,7 +88,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """Return the server's counters, or else the client's; if the total of metadata requests is missing, add it."""
+    """Return the server's own counters, or without these the client's. Adds a missing total of metadata requests."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

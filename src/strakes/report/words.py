@@ -36,7 +36,7 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# S5's four ways to access files.
+# Access patterns of publication S5: single file (SF) or multiple files (MF), with whole (WA) or segmented access (SA).
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
     "MFWA": "a file per rank",
@@ -46,7 +46,7 @@ PATTERNS: Mapping[str, str] = {
 
 
 def title_of_warning(code: str) -> str:
-    """Return the title of a warning, or the words of its code if it has none.
+    """Return the title of a warning; without a title, return its code in words.
 
     >>> title_of_warning("few-runs"), title_of_warning("new-kind")
     ('Too few runs for an interval', 'New kind')
@@ -55,12 +55,12 @@ def title_of_warning(code: str) -> str:
 
 
 def explained(text: str) -> str:
-    """Return the text with an explanation after the first occurrence of each name of an access pattern.
+    """Return the text with an explanation after the first occurrence of each access pattern's name.
 
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')
     """
     for name, meaning in PATTERNS.items():
-        # Not where an explanation follows already.
+        # Skip a name that is already followed by an explanation.
         text = re.sub(rf"\b{name}\b(?!:| \(| strided)", f"{name} ({gettext(meaning)})", text, count=1)
     return text

@@ -1,4 +1,4 @@
-"""PASS, FAIL or UNKNOWN for each need, with its evidence and the limits of that evidence, as text and JSON. Pure."""
+"""Judge each need as PASS, FAIL or UNKNOWN, with the evidence and its limits, as text and JSON. Pure functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# A forecast beyond the measured range never passes.
+# These are the verdicts of forecasts; a forecast alone is never a PASS.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
@@ -34,7 +34,7 @@ _WIDTH_COLUMNS = 96
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a need. ``found``: the measured, stated or ``forecast`` value. ``limits``: of the evidence."""
+    """The verdict on a need. ``found``: the value, measured, stated or forecast. ``limits``: limits of the evidence."""
 
     need: Need
     verdict: str
@@ -52,11 +52,11 @@ def judge(
     figures: Sequence[FigureLevels],
     minutes: Sequence[Minute] = (),
 ) -> tuple[Answer, ...]:
-    """Return an answer to each need. A rate passes if the lower end of its interval reaches it.
+    """Return an answer to each need. A needed rate passes if the lower end of the measured interval reaches it.
 
-    It fails only if the upper end does not reach it *and* more clients or ranks could not help. ``figures``: levels of
-    the results, for forecasts of numbers of clients that were not measured. ``minutes``: observations of a watch, for
-    service levels.
+    The need fails only if the upper end is below it *and* more clients or ranks could not help. ``figures``: measured
+    levels, for forecasts with a number of clients that was not measured. ``minutes``: data that ``strakes watch``
+    recorded, for service levels.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
     capacity = from_record(_Capacity, facts)
@@ -78,12 +78,12 @@ class _Evidence:
     remote: bool
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
-        """Return the levels of the figure that was measured in a cell."""
+        """Return the figure that a cell belongs to, with all its measured levels, or None."""
         figures = [one for one in self.figures if one.study == cell.study]
         return next((one for one in figures if one.settings.items() <= cell.settings.items()), None)
 
     def scale_of(self, cell: Measured) -> Scale:
-        """Return the number of clients and ranks of a cell."""
+        """Return the numbers of clients and ranks with which a cell was measured."""
         ranks = int(float(cell.settings["ranks"]))
         levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
         return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
@@ -101,7 +101,7 @@ class _Capacity:
 
 @dataclass(frozen=True)
 class _Rate:
-    """A need for a rate at a number of clients; figures are multiplied by ``scale`` and shown in ``unit``."""
+    """A need for a rate, and the cells that measured it. A rate times ``scale`` is in the unit ``unit``."""
 
     need: Need
     wanted: str
@@ -140,7 +140,7 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
 
 
 def _life(need: Need, capacity: _Capacity) -> Answer:
-    """Return the answer on how long the free space lasts at this number of files a day."""
+    """Judge how long the free space lasts at the stated number of new files a day."""
     wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
     files = capacity.free_inodes if capacity.total_inodes else math.inf
     by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
@@ -191,7 +191,7 @@ def _asked(need: Need, results: Results) -> _Rate:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Judge a rate: with the requested number of clients, measured or forecast, or else the best measured rate."""
+    """Judge the rate with the requested number of clients, or the best measured rate if no number is requested."""
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
     if asked.clients is not None and asked.cells:
         return _with_clients(asked, asked.clients, measured, evidence)
@@ -211,7 +211,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
-    """Return the best rate of cells with too few runs for an interval, as text."""
+    """Return the best rate among cells that have too few runs for an interval, as text."""
     seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
     if not seen:
         return "not measured often enough"
@@ -223,7 +223,7 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
 
 
 def _has_levelled_off(measured: Sequence[Measured]) -> bool:
-    """Return whether the rate is shown to level off below the largest number of ranks."""
+    """Return whether the rate is shown to level off before the largest measured number of ranks."""
     cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
     if len(cells) < 2:
         return False
@@ -249,9 +249,9 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Judge a number of clients: by its measured cell, or else by the forecast of ``strakes predict``.
+    """Judge the rate with a number of clients by the cell with this number, or else by a forecast.
 
-    A cell with more clients proves nothing about fewer ones, which can have a lower rate.
+    A cell with more clients proves nothing, because fewer clients can have a lower rate.
     """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:

@@ -1,4 +1,4 @@
-"""Needs: requirements in a TOML file, parsed into values."""
+"""Parse a TOML file of needs: requirements that a file system has to meet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.studies.metadata_ops import OPERATIONS
 Kind = Literal[
     "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
 ]
-# Keys of each kind, in addition to kind, name and at_least; those with "!" are required.
+# Keys of each kind of need, in addition to kind, name and at_least. Keys that end in "!" are required.
 _KEYS: Mapping[str, str] = {
     "files": "",
     "bytes": "",
@@ -40,7 +40,7 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One need. ``at_least``: in files, bytes, files an hour, clients, B/s, operations a second, or seconds."""
+    """One need. ``at_least`` is in the unit of the kind: files, bytes, clients, seconds, B/s or operations a second."""
 
     name: str
     kind: Kind
@@ -54,7 +54,7 @@ class Need:
 
     @property
     def study(self) -> str:
-        """The study that answers it, or "" if facts of the file system do."""
+        """The study that measures the needed figure, or "" if no study is necessary."""
         return _STUDIES.get(self.kind, "")
 
 
@@ -114,7 +114,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """Return the number for a value, which may be a text with a unit for sizes, rates and times."""
+    """Convert a value to a number. Sizes, rates and times may be texts with a unit. Raises BadInputError otherwise."""
     try:
         if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'
@@ -129,7 +129,7 @@ def _amount(value: Any, kind: str, key: str, where: str) -> float:
 
 
 def _years(text: str) -> float:
-    """Return the seconds of a duration, which may be in years.
+    """Return a duration, which may be given in years, in seconds.
 
     >>> _years("2y") / 86400
     730.5

@@ -1,6 +1,6 @@
-"""Description of an application's I/O: ``app.toml``, read strictly.
+"""Read and write the description of an application's I/O (``app.toml``). Unknown keys are errors.
 
-The facts follow source S1, section 2.1.
+The described properties are those in section 2.1 of publication S1 (see docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Operation = Literal["write", "read"]
 # same: each rank reads the whole file. gathered: rank 0 collects all data and does all I/O.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces with collective calls. ADIOS2 always merges requests.
+# Interfaces with both collective and independent calls. ADIOS2 is not among them, as it always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 
@@ -43,13 +43,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes of a call: the first given size, or all data of a rank if none is given."""
+        """Bytes that a call moves: the first given size, or all data of a rank if no size is given."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application. ``grouping``: ranks that its framework can merge into one writer; 1: none."""
+    """Description of an application. ``grouping``: maximum number of ranks whose data one writer can write."""
 
     title: str
     interface: Interface
@@ -130,7 +130,7 @@ _PHASE_KEYS: Mapping[str, _Key] = {
 
 
 def read_app(path: Path) -> App:
-    """Read a description. Raises BadInputError with file, line, key and remedy.
+    """Read the description of an application. Raises BadInputError with file, line, key and remedy.
 
     >>> import tempfile
     >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\n'
@@ -145,7 +145,7 @@ def read_app(path: Path) -> App:
 
 
 def app_from_text(text: str, name: str) -> App:
-    """Return the description in a text. ``name`` is for error messages."""
+    """Parse the description of an application. ``name``: name of its file, for error messages."""
     return _app(parse_toml(text, name, "the application description"), Path(name).stem)
 
 
@@ -236,7 +236,7 @@ def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, st
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
-    """Return the description as a file; ``remarks`` precede it as comments.
+    """Return the description as TOML. ``remarks``: comments to put before it.
 
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"
@@ -263,7 +263,7 @@ def _written(field: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, int) and field.endswith("_bytes"):
-        # In the largest unit in which it is a whole number, else in bytes.
+        # Write a size in the largest unit that gives a whole number, else in bytes.
         units = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
         return next((f'"{value // unit}{name}"' for unit, name in units if value % unit == 0), str(value))
     return json.dumps(value, ensure_ascii=False)

@@ -17,12 +17,12 @@ from strakes.studies.overview import along, usual_cells
 from strakes.tuning.advise_app import App, AppPhase, Operation
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
-# Settings of which smaller values have no benefit of their own. Fewer stripes and processes save resources.
+# Small values of these settings save nothing. (Fewer stripes or processes, in contrast, save resources.)
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Files are treated like the nearest measured size if they differ by at most this factor.
+# The result for the nearest measured file size is used if the sizes differ by at most this factor.
 _LIKE_TIMES = 8.0
-# S1's usual stripe; the study varies the count at it.
+# Stripe size with which the study of striping varies the stripe count; the usual size in publication S1.
 _USUAL_STRIPE_BYTES = 1 << 20
 
 
@@ -30,8 +30,8 @@ _USUAL_STRIPE_BYTES = 1 << 20
 class Choice:
     """One setting for one phase.
 
-    ``gain``: how many times better than the present value, with its interval, or None without a change. ``surer``: how
-    to get a surer answer, or "".
+    ``gain``: interval of the ratio of this value's rate to the present value's rate, or None if no gain is shown.
+    ``surer``: measurement that would make the answer surer, or "".
     """
 
     phase: str
@@ -46,7 +46,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting without advice, and the measurement that it needs.
+    """A setting without advice, and the measurement that would allow advice.
 
     ``times``: budget of the command in ``needs``, as a multiple of the run's budget; 0 for the default budget.
     """
@@ -83,7 +83,7 @@ class Chosen:
 
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
-    """Return the settings for an application by the measurements. ``budget_s``: budget of the measured run. Pure."""
+    """Return the settings to advise for an application, from a run with the budget ``budget_s``. Pure function."""
     outcomes: list[Choice | Unknown] = []
     for phase in app.phases:
         outcomes += [_transfer(phase, results), _writers(app, phase, results)]
@@ -188,7 +188,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
-    """Return a cell with a file per rank and one with a shared file, which are otherwise equal."""
+    """Return two cells, with a file per rank and with a shared file, that are equal in all other settings."""
     cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
@@ -219,7 +219,7 @@ def _level(
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level that is good enough, or the present one if no other is better."""
+    """Return the smallest level that is good enough, or the present level if no other is better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -233,7 +233,7 @@ def _level(
     if answer.grade == "undecided":
         leaning = _text(factor, best)
         return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
-    # The application's present setting, or the nearest measured one.
+    # The measured level that is nearest to the application's present setting.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
     if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
@@ -257,14 +257,14 @@ def _interval(versus: Versus, of: str) -> IntervalOf:
     return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
 
 
-# Largest multiple of the budget that is suggested.
+# Do not suggest a budget of more than this multiple of the run's budget.
 _MOST_TIMES = 20
 
 
 def _more(answer: Answer, command: str) -> tuple[str, int]:
-    """Return the command that would decide, and its budget as a multiple of the run's.
+    """Return a command that would decide between the settings, and its budget as a multiple of the run's budget.
 
-    The width of intervals shrinks with the square root of the time.
+    The widths of intervals are inversely proportional to the square root of the time.
     """
     half = math.log(answer.versus.high / answer.versus.low) / 2
     times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
@@ -274,7 +274,7 @@ def _more(answer: Answer, command: str) -> tuple[str, int]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return stripe counts by file size, for a layout that grows with the file."""
+    """Return the best stripe count for each measured file size, for a layout whose count grows with the file."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
@@ -282,7 +282,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # A later component with fewer stripes would leave stripes of the earlier ones unused.
+            # Counts never fall: a component with fewer stripes would leave stripes of earlier components unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

@@ -21,10 +21,11 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Modules that count bytes and time. The first three never count the same call twice; MPI-IO calls POSIX or DFS.
+# Darshan's modules that count bytes and time. POSIX or DFS also count the calls that MPI-IO makes; apart from that, no
+# call is counted twice.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
-# Darshan counts calls by size in these classes; each class is read as its upper end.
+# Darshan counts calls in these classes of sizes. The upper end of a class stands for all its sizes.
 _CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
@@ -38,13 +39,13 @@ _CALL_CLASSES = {
     "1G_PLUS": GIB,
 }
 _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
-# Rank of the records with the sums over all ranks, for files that all ranks share.
+# Darshan stores this rank number in records that sum over all ranks, for files that all ranks share.
 _ALL_RANKS = -1
-# Time limit for a log in seconds. Reading a damaged log may never end; doubling the limit only delays that error.
+# Time limit for reading a log. Reading a damaged log may never end, and a longer limit only delays the error.
 _MOST_READ_S = 300.0
 # An intact log needs less than 1 GiB of memory; a damaged one may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# Ratio of the data moved by POSIX to the data of MPI-IO calls that shows data sieving. Headers alone stay below it.
+# If POSIX moves this many times the data requested from MPI-IO, that is data sieving. Headers alone move less.
 _SIEVED_TIMES = 2.0
 # A phase with less than this share of all data is not described.
 _SMALL_SHARE = 0.02
@@ -52,10 +53,10 @@ _SMALL_SHARE = 0.02
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file in one module. ``rank``: -1 for the sums over all ranks.
+    """Counters of one file in one module. ``rank``: -1 for the sums over all ranks.
 
     ``read_calls``, ``write_calls``: number of calls by the upper end of their size class. ``time_s``: time in reads,
-    writes and metadata; in a record of all ranks, the slowest rank's.
+    writes and metadata calls; for sums over all ranks, the time of the slowest rank.
     """
 
     file: int
@@ -70,10 +71,10 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """The facts in a log.
+    """The facts in a Darshan log.
 
-    ``modules``: all modules with records. ``records``: files by module, for modules with counters. ``partial``: modules
-    with counters that lack files, because their memory was full.
+    ``modules``: all modules with records. ``records``: records of files by module, for modules with counters.
+    ``partial``: modules whose counters lack some files, because the module's memory was full.
     """
 
     program: str
@@ -84,18 +85,18 @@ class LogFacts:
     partial: tuple[str, ...] = ()
 
     def of(self, *modules: str) -> tuple[FileRecord, ...]:
-        """Return the records of some modules."""
+        """Return the records of these modules."""
         return tuple(record for name in modules for record in self.records.get(name, ()))
 
     @property
     def io_s(self) -> float:
-        """I/O time of the slowest rank in seconds, an upper limit of what a faster file system could save."""
+        """I/O time of the slowest rank in seconds: the maximum that a faster file system could save."""
         slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
         return min(self.run_s, max(slowest_s))
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes read and written by the lowest layer."""
+        """Bytes that the lowest recorded layer read and wrote."""
         return _moved(self.of(*_SYSTEM_MODULES)) or _moved(self.of("MPI-IO"))
 
     @property
@@ -125,7 +126,7 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Return all logs below a directory, the one with the most I/O time first, and the errors of unreadable ones.
+    """Return the logs below a directory, longest I/O time first, and an error for each log that cannot be read.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
@@ -142,19 +143,19 @@ def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInp
 
 
 def read_log(path: Path) -> LogFacts:
-    """Read a log in a child process, because PyDarshan's C library aborts or crashes on damaged ones.
+    """Read a log in a child process, because PyDarshan's C library aborts or crashes on damaged logs.
 
-    Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that it cannot read.
+    Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that PyDarshan cannot read.
     """
     if not path.is_file():
         remedy = "Give a file written by Darshan (NAME.darshan)."
         raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
-    # BLAS reserves address space for each thread, and the child's is limited.
+    # BLAS reserves address space for each thread, but the address space of the child is limited.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
         raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
-    import darshan  # noqa: F401 (so that the children need not)
+    import darshan  # noqa: F401 (children inherit the import)
 
     fork = get_context("fork")
     answers, end = fork.Pipe(duplex=False)
@@ -180,11 +181,11 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _answer(path: Path, answers: Connection) -> None:
-    """Send the facts of a log or the text of an error."""
+    """In the child process, send the facts of a log, or the text of an error."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    # The C library prints its errors.
+    # Discard all output, because the C library prints its errors.
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
@@ -195,7 +196,7 @@ def _answer(path: Path, answers: Connection) -> None:
 
 
 def _facts(path: str) -> LogFacts:
-    """Return the facts in a log. Raises any exception of PyDarshan."""
+    """Return the facts in a log. Raises any exception that PyDarshan raises."""
     from darshan import DarshanReport
 
     report = DarshanReport(path, read_all=False)
@@ -245,7 +246,7 @@ def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
 
 def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
     if prefix == "STDIO":
-        # This module has no size classes.
+        # STDIO has no size classes, so use the mean size.
         calls = max(0, int(row.get(f"STDIO_{operation}S", 0)))
         moved = max(0, int(row["STDIO_BYTES_READ" if operation == "READ" else "STDIO_BYTES_WRITTEN"]))
         return {max(1, round(moved / calls)): calls} if calls else {}
@@ -262,7 +263,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # For a library, the calls of MPI-IO are the program's; POSIX below it shows the calls of aggregators.
+    # If the program uses a library, MPI-IO counts the program's calls, but POSIX counts the aggregators' calls.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
     total = _moved(records)
@@ -316,7 +317,7 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return the sum of all records with this operation and kind of files as a phase, or None if it is too small."""
+    """Return all I/O with this operation and kind of files as one phase, or None if its amount is too small."""
     alone = facts.ranks == 1  # a program with a single rank has no shared files
     sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:

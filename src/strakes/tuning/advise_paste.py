@@ -1,4 +1,4 @@
-"""Choices as text to paste: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
+"""Texts for users to paste: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from strakes.targets.description import Layout, LayoutComponent
 from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
-# Bytes: Lustre and CephFS require stripes in multiples of 64 KiB; objects of CephFS hold whole stripe units.
+# Lustre and CephFS require stripe sizes in multiples of 64 KiB. An object of CephFS holds whole stripe units.
 _STRIPE_UNIT_BYTES = 1 << 16
 _CEPH_OBJECT_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
 class Paste:
-    """A text to paste. ``where``: the file or command that it belongs to."""
+    """A text for users to paste. ``where``: the file or shell that the text is for."""
 
     title: str
     where: str
@@ -27,7 +27,7 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Return all chosen settings that apply to the application and the file system."""
+    """Return the texts for all chosen settings that apply to the application and the file system."""
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -45,7 +45,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
-    """Return layouts for files of all measured sizes: one progressive layout on Lustre, else one for each size."""
+    """Return layouts for all measured file sizes: on Lustre one progressive layout, else a layout for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
@@ -59,7 +59,7 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
 
 
 def lustre_layout(count: int | None, size: int | None) -> str:
-    """Return the command for a stripe count, a stripe size, or both.
+    """Return the lfs command that sets a stripe count, a stripe size, or both.
 
     >>> lustre_layout(4, 1048576)
     'lfs setstripe -c 4 -S 1M DIR'
@@ -68,7 +68,7 @@ def lustre_layout(count: int | None, size: int | None) -> str:
 
 
 def progressive(classes: tuple[SizeClass, ...]) -> str:
-    """Return the command for a progressive file layout.
+    """Return the lfs command that sets a progressive file layout.
 
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
@@ -91,7 +91,7 @@ def _setstripe(layout: Layout) -> str:
 
 
 def ceph_layout(count: int | None, size: int | None) -> str:
-    """Return the command for a stripe count, a stripe size, or both.
+    """Return the setfattr command that sets a stripe count, a stripe size, or both.
 
     >>> ceph_layout(3, None)
     'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'
@@ -99,7 +99,7 @@ def ceph_layout(count: int | None, size: int | None) -> str:
     if not size:
         return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
     unit = _rounded(size)
-    # Set all in one attribute, because CephFS rejects a unit that does not divide the present object size.
+    # Set all values at the same time, because CephFS rejects a stripe unit that does not divide the object size.
     objects = max(_CEPH_OBJECT_BYTES, unit)
     striped = f" stripe_count={count}" if count else ""
     return f'setfattr -n ceph.dir.layout -v "stripe_unit={unit} object_size={objects - objects % unit}{striped}" DIR'
@@ -120,7 +120,7 @@ def _cray_hints(hints: Mapping[str, str]) -> str:
 
 
 def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
-    """Return the MPI-IO hints of a phase with a shared file."""
+    """Return the MPI-IO hints for a phase that uses a shared file."""
     count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
     writers = _writers_per_node(app, phase, chosen)
     transfer = chosen.value(phase, "transfer size")
@@ -142,7 +142,7 @@ def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
 
 
 def _writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """Return the number of ranks of a node that should do I/O, at most all of them, or None without a choice."""
+    """Return how many ranks of a node should do I/O, at most all its ranks, or None if that was not chosen."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 

@@ -1,4 +1,4 @@
-"""Select the measurement for advice: the requested one, the user's own, or the site's published one."""
+"""Select the run to base advice on: the requested run, one of the user's runs, or the site's published run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 VARIABLE = "STRAKES_PORTRAIT"
-# Most runs that are checked; reading one takes about a second.
+# Maximum number of runs that are checked. Reading a run takes about a second.
 _MOST_RUNS = 10
-# Paths of a published portrait below the system's data directories.
+# Possible paths of a site's published portrait, relative to the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 
@@ -24,8 +24,8 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
     the run that the site has published.
 
-    With ``answers``, prefer the newest of the user's runs that answers a question. Raises BadInputError if no run is
-    found, with the shortest measurement that suffices.
+    ``answers`` returns whether a run answers a question; the newest of the user's runs that does so is preferred.
+    Raises BadInputError, with the shortest sufficient measurement as the remedy, if no run is found.
     """
     store = Store()
     if wanted is not None:
@@ -46,7 +46,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first run that answers a question, otherwise the first intact one, otherwise the first."""
+    """Return the first run that answers a question, otherwise the first undamaged run, otherwise the first run."""
     whole = []
     for run in newest:
         with suppress(BadInputError):

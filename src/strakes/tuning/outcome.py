@@ -1,4 +1,4 @@
-"""The outcome of a search, from its run alone: gain, effects, limits, and settings to paste. Pure."""
+"""Derive the outcome of a search from its stored run: gain, effects, limits, and settings to paste. Pure functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LOOSE_TIMES = 1.5
 
 @dataclass(frozen=True)
 class TuningOutcome:
-    """``verdict``: better (the gain's interval begins above 1), not-shown, or unfinished (nothing was confirmed)."""
+    """Outcome of a search. ``verdict``: better (the interval of the gain is above 1), not-shown or unfinished."""
 
     run: Run
     app: App
@@ -57,14 +57,14 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
-        """As the class says."""
+        """The verdict; unfinished means that the best setting was not confirmed."""
         confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
         return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
 
     def gain_interval(self, of: str) -> IntervalOf | None:
-        """Return the interval of the gain, described by ``of``, or None without a gain."""
+        """Return the interval of the gain, with ``of`` as its description, or None if no gain was measured."""
         gain = self.search.gain
         if gain is None or gain.interval is None:
             return None
@@ -77,7 +77,7 @@ class TuningOutcome:
 
     @property
     def best(self) -> Mapping[str, Setting]:
-        """The setting thought best."""
+        """The best setting that the search has found."""
         return self.search.space.settings(self.search.best)
 
     @property
@@ -87,12 +87,12 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
-        """Return the effects of all settings by the model of all runs."""
+        """Return the effects of all settings, as estimated by the model of all runs."""
         return effects(self.search)
 
     @cached_property
     def most_possible(self) -> float:
-        """How many times better than the default any setting may be, by the model of all runs and by the fresh runs."""
+        """Upper limit of the gain of any setting: the larger one of the model's limit and the fresh runs' limit."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
@@ -100,7 +100,7 @@ class TuningOutcome:
 
     @cached_property
     def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
-        """Return the limits of the default and of the best setting."""
+        """Return the resources that limit the default and the best setting."""
         points = {"the default": self.search.space.default, "the best": self.search.best}
         return {
             name: bottlenecks(visits, self.effects, self.search.space.settings(point), self.run.facts)
@@ -109,7 +109,7 @@ class TuningOutcome:
         }
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the visits of a setting; the fresh ones where there are any."""
+        """Return the successful trials of a setting: only fresh (confirming) ones if there are any, otherwise all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own
@@ -155,7 +155,7 @@ class TuningOutcome:
 
     @cached_property
     def pastes(self) -> tuple[Paste, ...]:
-        """Settings as text to paste, where a gain was shown; none otherwise."""
+        """The best setting as texts to paste; empty if no gain was shown."""
         if self.verdict != "better":
             return ()
         interval = self.gain_interval("all changes together, over the default")
@@ -184,7 +184,7 @@ class TuningOutcome:
 
 
 def outcome_of(run: Run) -> TuningOutcome:
-    """Read a search. Raises BadInputError for another kind of run, or one without a trial."""
+    """Return the outcome of a search. Raises BadInputError if the run is not a search or has no trial."""
     preparation = preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
         remedy = "strakes runs lists the runs and their kinds."

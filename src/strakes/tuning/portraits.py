@@ -12,7 +12,7 @@ def build_portrait(run: Run) -> Portrait:
     with told_as_damage(run):
         if run.manifest["kind"] != "tune":
             return study_portrait(run)
-        # Portraits of searches need numpy, which takes 0.2 s to load.
+        # Only the portrait of a search needs numpy, which takes 0.2 s to load.
         from strakes.tuning.tuned import tuned_portrait
 
         return tuned_portrait(run)

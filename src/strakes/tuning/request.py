@@ -17,7 +17,7 @@ KIND = "tune"
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """``only``: restricts factors to some levels. ``knobs``: settings of the system, and the values to try.
+    """Request of a search. ``only``: levels to try by factor. ``knobs``: values to try by setting of the system.
 
     ``resume``: continue the newest unfinished run with the same fingerprint.
     """
@@ -36,7 +36,7 @@ class TuningRequest:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return the hash of the options that a resumed run must have; budget and seed may differ."""
+        """Return a hash of the options that must be equal to resume a run; budget and seed may differ."""
         same = {
             "kind": KIND,
             "app": to_toml(self.app),
@@ -49,7 +49,7 @@ class TuningRequest:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def options(self) -> dict[str, object]:
-        """Return the options for the store."""
+        """Return the options to store with the run."""
         return {
             "fingerprint": self.fingerprint(),
             "studies": [KIND],

@@ -1,4 +1,4 @@
-"""Runs a search on a file system: probes it, measures block by block, confirms, and cleans up."""
+"""Run a search on a file system: probe it, measure blocks of trials, confirm the best setting, and clean up."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from strakes.tuning.tune_words import levels_from, typed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
-    """Search to the end of the budget and return the closed run.
+    """Search until the budget is spent and return the finished run.
 
-    Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when
-    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps its measurements, and target and
-    system are restored.
+    Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, and MeasurementError if
+    the target fails. In every case, also after KeyboardInterrupt, the run keeps its measurements, and target and system
+    are restored.
     """
     target = detect(request.directory, request.servers)
     try:
@@ -98,7 +98,7 @@ class _Session:
         progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
         self.bench = Bench(request.app, space, scale, rules, site)
-        # The shares of the stages are of what the look at the target left, half of the budget at least.
+        # The stages share the time that is left after probing the target, but at least half of the budget.
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
         self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
@@ -107,7 +107,7 @@ class _Session:
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
-        """Return the space, the amounts and the rules; a resumed run has them in its records."""
+        """Return search space, size of a trial, and rules. Space and size of a resumed run are in its records."""
         request = self.request
         rules = Rules(confidence=request.confidence)
         stored = preparation_of(self.writer.run)
@@ -132,13 +132,13 @@ class _Session:
         return space, scale, rules
 
     def search(self) -> None:
-        """Search until the budget or the search ends."""
+        """Run blocks of trials until the budget is spent or the search has ended."""
         while trials := self.history.next_block(self._spent(), self._cost):
             self._remember_confirmation()
             block = self.history.blocks
             app, space = self.request.app, self.bench.space
             if has_shares(app) and not usual_of(app, space, self.visits):
-                # The default is measured first; its times weight the phases.
+                # Measure the default first, because its times are the weights of the phases.
                 trials = [Trial(space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
@@ -164,7 +164,7 @@ class _Session:
         return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
-        """Return the share of the budget it is expected to take: as its own runs did, or all runs."""
+        """Return a trial's expected share of the budget: the median of past trials of its setting, or of all trials."""
         point = self.bench.space.settings(trial.point)
         alike = [visit for visit in self.visits if visit.settings == point] or self.visits
         return (median(visit.elapsed_s for visit in alike) if alike else self.bench.scale.limit_s) / self.budget_s
@@ -177,14 +177,14 @@ class _Session:
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
-# Default ranks of a trial: the ranks of a node of the application, but at most this many per processor.
+# By default, a trial has as many ranks as a node of the application, but at most this many per processor.
 _PROCESSOR_RANKS = 4
 # Planned number of full trials, and the cost of a trial relative to its timed phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# The largest transfer is this part of a rank's data; halved, one call would be half of a trial.
+# Each rank makes at least this many calls in a trial, so that a single call is not half of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.
@@ -193,7 +193,7 @@ _PATIENCE_TIMES = 3.0
 
 @dataclass(frozen=True)
 class Here:
-    """The abilities of a target; ``why_not`` names interfaces that do not work, with the reason."""
+    """Result of probing a target. ``why_not``: interfaces that do not work, each with the reason."""
 
     able: Abilities
     scale: TrialSize
@@ -202,7 +202,7 @@ class Here:
 
 
 def team(app: App, launch: Launch) -> tuple[int, int | None]:
-    """Ranks of a trial, and of each node of it (None: all are on this one)."""
+    """Return the number of ranks of a trial, and the number on each node (None: all are on this node)."""
     if launch.launcher != "local":
         ranks = processes(launch)
         return ranks, launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
@@ -210,7 +210,7 @@ def team(app: App, launch: Launch) -> tuple[int, int | None]:
 
 
 def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) -> Here:
-    """Try every interface once, and choose amounts so that a search fits the budget."""
+    """Probe the target: try every interface once, and choose amounts of data so that a search fits the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
     striping = target.striping()
@@ -241,7 +241,7 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
 def _interfaces(
     engine: Engine, workspace: Path, hello: Hello, target: Target
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the interfaces that work, and why others do not."""
+    """Return the interfaces that work, and the reasons why the others do not."""
     working, why_not = [], []
     for name, (backend, direct, depth) in INTERFACES.items():
         if backend not in hello.backends:
@@ -260,7 +260,7 @@ def _interfaces(
 
 
 def _link_bytes_per_s(network: Path = Path("/sys/class/net")) -> float:
-    """Return the rate of the fastest link that is up, 0 if unknown."""
+    """Return the rate of the fastest active network link of this node in bytes per second, or 0 if unknown."""
     speeds = []
     for speed in network.glob("*/speed"):
         try:
@@ -272,9 +272,9 @@ def _link_bytes_per_s(network: Path = Path("/sys/class/net")) -> float:
 
 
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:
-    """Return the space without layouts that files do not get as they were asked for, each made once and read back.
+    """Return the space without refused layouts, and a text for each refused layout.
 
-    And which those are.
+    Every layout is set once and read back. It counts as refused if the file system has changed it.
     """
     names = [factor.name for factor in space.factors if factor.name in LAYOUT_FACTORS]
     if not names:
@@ -294,7 +294,7 @@ def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tu
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
     constraints = (*space.constraints, given_as_asked)
     possible = SearchSpace(space.factors, constraints).points
-    # Levels without an allowed combination are dropped.
+    # Drop levels that are in no allowed combination.
     levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))

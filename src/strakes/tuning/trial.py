@@ -1,4 +1,4 @@
-"""One trial on the target, with its knobs set, and the records of a search in the store."""
+"""Run a trial of a search on the target with changed system settings (knobs), and read the search's records."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialR
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-# The level of a knob without a value.
+# Name of the level for a knob that has no value.
 _NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor for each knob with the values that take effect, and the reasons of refused values.
+    """Return a factor for each knob, with the values that take effect as levels, and the reasons for refused values.
 
     Raises BadInputError for a knob that is unknown, has no value here, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
-    # An empty list would mean all knobs.
+    # Do not call read() with an empty list, which would mean all knobs.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
@@ -79,13 +79,13 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
         return error.why or error.what
 
 
-# The engine ends a phase by its own limit; this is for one that cannot.
+# Time limit of a trial, in case the engine cannot end a phase at the time limit of the phase.
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where trials are made."""
+    """Everything that a trial needs: application, search space, amounts, rules and site."""
 
     app: App
     space: SearchSpace
@@ -94,7 +94,7 @@ class Bench:
     site: Site
 
     def run(self, trial: Trial, number: int, block: int) -> Visit:
-        """Make a visit. Raises MeasurementError when the target failed, KeyboardInterrupt when it was cancelled."""
+        """Run a trial; return its record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
         settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
         purpose = "confirm" if trial.stage == "confirm" else "measure"
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
@@ -120,18 +120,18 @@ class Bench:
 
 
 def key_of(space: SearchSpace, trial: Trial) -> str:
-    """Return the id of a setting."""
+    """Return the key of the cell for the setting of a trial."""
     return f"tune/{space.numbers[trial.point]}"
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Seconds for a byte of each phase by the default; empty where phases are not weighed or it is not measured yet."""
+    """Return the default's seconds per byte in each phase, or {} without shares or before the default's first trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
 
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
-    """Return the history of a search from what the store kept."""
+    """Return the results of all trials of a search from their records in the store."""
     usual_s = usual_of(app, space, visits)
     return [TrialResult(_trial_of(visit, space), visit.block, goodness(app, visit, usual_s)) for visit in visits]
 
@@ -141,7 +141,7 @@ def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
-    """Return the event that records the space before the first trial."""
+    """Return the event that records the search space and the size of a trial, before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)
@@ -149,7 +149,7 @@ def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) 
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
-    """Return the inverse: the very space that was searched, whatever would be offered today."""
+    """Return the recorded search space and size of a trial, or None. This is the inverse of space_event()."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
         return None
@@ -167,5 +167,5 @@ def not_tried_of(run: Run) -> tuple[str, ...]:
 
 
 def confirmation_of(run: Run) -> Confirmation | None:
-    """Return the planned confirmation, or None before it was fixed."""
+    """Return the planned confirmation, or None if the search ended before planning it."""
     return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

@@ -1,4 +1,4 @@
-"""The resource that limits an application's I/O, if the runs have evidence for one. Pure."""
+"""Find the resource that limits an application's I/O, if the runs have evidence for one. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ What = Literal[
     "data targets", "node link", "metadata server", "locks", "this node's processors", "memory and cache", "unknown"
 ]
 
-# Share of the time for which a device, a link or a processor is busy that leaves no room.
+# A device, a link or a processor that is busy for this share of the time is the limit.
 _BUSY_SHARE = 0.85
-# Share of the time for opening files, or of the data in memory, that names the resource.
+# The metadata server is the limit if opening files takes this share of the time; memory is the limit if it holds this
+# share of the data.
 _HALF_SHARE = 0.5
-# Ratio above which the interval of an effect must begin to be evidence.
+# An effect is evidence only if its whole interval is above this ratio.
 _CLEAR_TIMES = 1.15
-# The clock of processor times ticks a hundred times a second: shorter phases are not counted.
+# Ignore the processor times of shorter phases, because the kernel counts them in ticks of 0.01 s.
 _SHORTEST_S = 0.1
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """A limiting resource, and the evidence in words."""
+    """A resource that limits the rate, and the evidence in words."""
 
     what: What
     evidence: str
@@ -39,9 +40,9 @@ class Bottleneck:
 def bottlenecks(
     visits: Sequence[Visit], effects: Effects | None, settings: Mapping[str, Setting], facts: Mapping[str, Any]
 ) -> tuple[Bottleneck, ...]:
-    """Return the limits of one setting from its visits, the surest first.
+    """Return the resources that limit one setting, judged by its trials, the surest first.
 
-    ``facts``: of the run; ``block_device`` and ``link_bytes_per_s`` are used.
+    ``facts``: facts of the run. Only ``block_device`` and ``link_bytes_per_s`` are used.
     """
     samples = [sample for visit in visits for sample in visit.samples if sample.elapsed_s and sample.name != "make"]
     device = str((facts.get("block_device") or {}).get("name", ""))
@@ -80,7 +81,7 @@ def _limit(what: What, shares: Sequence[float], text: str, least: float = _BUSY_
 
 
 def _busy_targets(visits: Sequence[Visit]) -> dict[str, float]:
-    """Return the share of the time for which each target was busy, where targets count that."""
+    """Return the share of the time for which each target was busy, for targets that count busy time."""
     shares: dict[str, list[float]] = {}
     for visit in visits:
         elapsed_s = sum(sample.elapsed_s for sample in visit.samples)
@@ -100,7 +101,7 @@ def _processors(samples: Sequence[Sample]) -> list[float]:
 
 
 def _target_counts(counts: Sequence[LevelEffect], now: Setting | None) -> Sequence[Bottleneck]:
-    """Return data targets as the limit if more of them are faster."""
+    """Return the data targets as the limit if files on more targets are faster."""
     if len(counts) < 2 or counts[-1].low / counts[0].ratio <= _CLEAR_TIMES:
         return []
     fewest, most = counts[0], counts[-1]

@@ -1,8 +1,8 @@
 """Sensitivity of the rate to each setting, from the model of all runs.
 
-The total effect of a setting is the mean variance left when all others are fixed, relative to the total variance
-(Saltelli et al., Global Sensitivity Analysis, 2008, 4.5); an interaction is the part of two settings that is not
-additive. Levels are compared only between combinations that both exist.
+The total effect of a setting is the mean variance that remains when all other settings are fixed, relative to the total
+variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). An interaction is the non-additive part of the joint
+effect of two settings. Levels are compared only where both combinations are allowed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# Below this share of the variance a setting is said not to matter.
+# A setting with less than this share of the variance does not matter.
 MATTERS_SHARE = 0.05
-# Posterior samples: a share of them has a standard error of at most 3.5 %; twice as many take twice as long.
+# Number of posterior samples: enough for a standard error of at most 3.5 % of a share. Time grows in proportion.
 _DRAWS = 200
 
 
@@ -38,7 +38,7 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class VarianceShare:
-    """The share of the variance of a setting, or of the interaction of two."""
+    """The share of the variance that is due to a setting or to the interaction of two settings."""
 
     factors: tuple[str, ...]
     share: float
@@ -46,7 +46,7 @@ class VarianceShare:
 
 @dataclass(frozen=True)
 class Effects:
-    """``parts`` and ``pairs`` with the largest first."""
+    """Effects of all settings. ``parts``: single settings. ``pairs``: interactions. Both begin with the largest."""
 
     levels: tuple[LevelEffect, ...]
     parts: tuple[VarianceShare, ...]
@@ -55,7 +55,7 @@ class Effects:
 
     @property
     def matter(self) -> tuple[str, ...]:
-        """Factors with a level that is shown to differ from the default's, and a share worth naming."""
+        """Factors that matter: a level is shown to differ from the default, and the share is not too small."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
         return tuple(part.factors[0] for part in self.parts if part.share >= MATTERS_SHARE and part.factors[0] in shown)
 
@@ -111,7 +111,7 @@ def _parts(
 
 
 def _groups(points: Sequence[Point], *free: int) -> list[list[int]]:
-    """Return the places of points that differ in the free factors alone."""
+    """Return groups of indices of points. The points of a group differ only in the ``free`` factors."""
     groups: dict[Point, list[int]] = {}
     for place, point in enumerate(points):
         groups.setdefault(tuple(level for which, level in enumerate(point) if which not in free), []).append(place)

@@ -1,4 +1,4 @@
-"""A setting of an application as a plan for the engine, with the layout its files are to have. Pure."""
+"""Convert a setting of an application to a plan for the engine and a layout of files. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Request size for files that are made before a phase that reads them, outside the measured time.
+# Request size for making the files that a phase reads. Making them is not part of the measured time.
 _MADE_WITH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class TrialSize:
-    """How much of the application one trial is: ``ranks``, each with ``data_bytes``.
+    """Size of a trial: the number of ranks, and the data of each rank in a phase.
 
-    No phase begins anything new after ``limit_s``.
+    ``limit_s``: time in seconds after which a phase starts no more requests.
     """
 
     ranks: int
@@ -34,12 +34,12 @@ class TrialSize:
 
     @property
     def ranks_of_a_node(self) -> int:
-        """How many ranks each node has."""
+        """Number of ranks on each node."""
         return self.ranks_per_node or self.ranks
 
 
 def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan:
-    """Return the plan of one trial."""
+    """Return the plan of one trial with these settings."""
     data = max(int(settings[offers.TRANSFER]), scale.data_bytes)
     phases: list[Phase] = []
     made: set[str] = set()
@@ -55,7 +55,7 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan
 
 
 def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
-    """Return the layout of the settings, or None if they have none."""
+    """Return the layout that the settings define, or None if they define no layout."""
     count, size, pool, kind = (settings.get(name) for name in offers.LAYOUT_FACTORS)
     if kind not in (None, offers.PLAIN_LAYOUT):
         return layout_from(str(kind))
@@ -80,8 +80,8 @@ def phase_name(phase: AppPhase) -> str:
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
     """Return the quality of a trial: data over time, each phase weighted by its share of all I/O.
 
-    ``usual_s``: seconds for a byte in each phase as the application does it now; the unit of the result is
-    then "times as fast". Without it, bytes per second over all phases, or None if a phase moved nothing.
+    ``usual_s``: seconds per byte of each phase in the default setting; the result is then relative to the default. If
+    ``usual_s`` is empty, the result is in bytes per second over all phases. None if a phase moved nothing.
     """
     time_s = bytes_moved = 0.0
     shares = _shares(app)
@@ -103,7 +103,7 @@ def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
 
 
 def has_shares(app: App) -> bool:
-    """Whether the description says how much of the I/O each phase is; a single phase is all of it."""
+    """Return whether there are several phases and the description states a share of the I/O for each."""
     return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
 
 
@@ -116,7 +116,7 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
     if phase.files == "same":
-        readers = int(settings[offers.READERS]) % scale.ranks_of_a_node  # 0: all
+        readers = int(settings[offers.READERS]) % scale.ranks_of_a_node  # 0: all ranks read
         return StagePhase(name, transfer, files="input", readers_per_node=readers, broadcast=readers > 0, cache="drop")
     backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
     sharing, writers = _who(settings, scale, phase)
@@ -147,12 +147,12 @@ def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, da
 
 
 def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
-    """Return which ranks share which files, and how many of a node write (0: all)."""
+    """Return how ranks share files, and the number of ranks of a node that write (0: all)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
     if writers >= scale.ranks_of_a_node:
         return "shared-file" if shared else "file-per-process", 0
     if shared:
-        # Who reads a shared file need not be who wrote it.
+        # All ranks may read a shared file, even if only some wrote it.
         return "shared-file", writers if phase.operation == "write" else 0
     return "file-per-writer", writers

@@ -1,6 +1,6 @@
-"""The search: chooses the settings to measure next from the history of all measurements.
+"""Choose the settings to measure next from the history of a search.
 
-Pure; the same history and seed give the same blocks.
+Pure functions: the same history and seed give the same blocks of trials.
 
 The stages share the budget. **Screen**: space-filling settings. **Explore**: blocks with the highest joint
 expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
@@ -27,7 +27,7 @@ Stage = Literal["screen", "explore", "race", "confirm"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One planned repetition."""
+    """One planned measurement of a setting."""
 
     point: Point
     stage: Stage
@@ -35,9 +35,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """One repetition that was made.
+    """The result of one trial.
 
-    ``value``: larger is better, None after a failure.
+    ``value``: larger is better; None if the trial failed.
     """
 
     trial: Trial
@@ -47,7 +47,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """The shares of the budget at which stages end, the trials of a block, and limits of the last stages."""
+    """Shares of the budget at which stages end, number of trials in a block, and limits of the last stages."""
 
     confidence: float = 0.9
     screen_until: float = 0.2
@@ -60,25 +60,25 @@ class Rules:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The setting to compare with the default, and the number of fresh runs, fixed before the first."""
+    """The setting to compare with the default, and the number of fresh runs, which is fixed before the first one."""
 
     best: Point
     runs: int
 
 
-# Weights in the choice of screening settings: usage of their levels, and chance, relative to the distance from others.
+# Weights of repeated levels and of chance in screening, relative to the distance from the chosen settings.
 _USED, _CHANCE = 0.5, 0.3
 # A finalist stays in the race while it is the best in this share of the posterior samples.
 _STAYS_SHARE = 0.02
-# Posterior samples: a share of them has a standard error of at most 2.5 %; twice as many take twice as long.
+# Number of posterior samples: enough for a standard error of at most 2.5 % of a share. Time grows in proportion.
 _DRAWS = 400
-# Of more settings a subset is drawn: samples of twice as many take eight times as long.
+# Maximum number of settings in posterior samples; time grows with its cube. Of more settings, a subset is used.
 _MOST_DRAWN = 700
 
 
 @dataclass
 class Search:
-    """``told`` is the history in time order, and resumes an interrupted search."""
+    """State of a search. ``told``: results in time order, with which an interrupted search can be resumed."""
 
     space: SearchSpace
     seed: int
@@ -91,13 +91,13 @@ class Search:
         self._fitted: tuple[int, Surrogate] | None = None
 
     def tell(self, observation: TrialResult) -> None:
-        """Add a finished repetition."""
+        """Add the result of a trial."""
         self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the repetitions to make now, in their order; empty when the search is at its end.
+        """Return the next block of trials in the order to run them, or an empty list if the search has ended.
 
-        ``spent`` is the share of the budget that is used, ``cost`` the share one repetition is expected to use.
+        ``spent``: share of the budget used so far. ``cost``: function for the share that a trial will use.
         """
         stage = self._stage(spent)
         generator = np.random.default_rng([self.seed, self.blocks])
@@ -123,13 +123,13 @@ class Search:
         """Return the model of all settings, from the runs before the confirmation."""
         before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
-            # Fitted from scratch, so that the proposals depend on the history alone.
+            # Fit from scratch, so that the proposals depend on nothing but the history.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
         return self._fitted[1]
 
     @property
     def best(self) -> Point:
-        """Return the measured setting with the best posterior mean."""
+        """Return the measured setting with the best posterior mean, or the default before the first result."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = self._measured()
@@ -158,13 +158,13 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the upper bound of the best setting's ratio to the default, by the model of all runs."""
+        """Return the upper bound of any setting's ratio to the default, by the model of all runs."""
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Return the numbers of some settings, and posterior samples of the logarithms of their values, one per row."""
+        """Return settings by number, and posterior samples of the logarithms of their values, one sample per row."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
@@ -179,7 +179,7 @@ class Search:
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the default, then space-filling settings."""
+        """Return the next trials of the screening: the default, then space-filling settings."""
         affordable = int(self.rules.screen_until / max(1e-9, cost(Trial(self.space.default, "screen"))))
         wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
         seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
@@ -187,7 +187,7 @@ class Search:
         return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return the default, then greedily settings far from the others with rarely used levels."""
+        """Return ``count`` settings: the default, then greedily those far from the others with rarely used levels."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
@@ -207,7 +207,7 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """Return the best setting, and greedily those with the highest expected improvement; empty if none improves."""
+        """Return the best setting, and greedily others by expected improvement; empty if no improvement is expected."""
         best = self.space.numbers[self.best]
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -220,7 +220,7 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Return the settings that may still be the best; empty if one is left."""
+        """Return trials of the settings that may still be the best; empty if only one setting is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -266,6 +266,6 @@ class Search:
         return any(result.value is not None for result in self.told)
 
     def _measured(self) -> list[Point]:
-        """Return the settings with a value before the confirmation."""
+        """Return the settings that were measured successfully before the confirmation."""
         chosen = [each for each in self.told if each.trial.stage != "confirm" and each.value is not None]
         return list(dict.fromkeys(each.trial.point for each in chosen))

@@ -1,4 +1,4 @@
-"""The settings that are searched: factors with their levels, and which combinations make sense."""
+"""The search space: factors with their levels, and constraints on combinations of levels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from itertools import product
 from strakes.base.errors import BadInputError
 from strakes.model.portrait import Setting
 
-# The levels of one setting, in the order of the factors.
+# One setting of the application: a level of each factor, in the order of the factors.
 Point = tuple[Setting, ...]
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One thing that can be set. ``ordered``: neighbouring levels are alike (sizes, counts).
+    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as for sizes and counts.
 
     ``default`` is one of the levels.
     """
@@ -66,7 +66,7 @@ class SearchSpace:
 
     @cached_property
     def numbers(self) -> Mapping[Point, int]:
-        """Return the number of each point."""
+        """Return the index of each point in ``points``."""
         return {point: number for number, point in enumerate(self.points)}
 
     def allows(self, point: Point) -> bool:
@@ -79,5 +79,5 @@ class SearchSpace:
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:
-        """Return the inverse of :meth:`settings`."""
+        """Return the point with these settings, as the inverse of :meth:`settings`."""
         return tuple(settings[factor.name] for factor in self.factors)

@@ -3,8 +3,8 @@
 The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
 part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
 Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift.
-Errors are Student's t, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Rates far below the
-good settings are compressed before the fit, because the size of a bad rate does not help to find the best setting.
+Errors follow Student's t-distribution, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881).
+Very low rates are compressed before the fit, because their exact values do not help to find the best setting.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of the logarithm of each hyperparameter. Doubled, few runs can mislead the fit.
+# Prior standard deviation of the logarithm of each hyperparameter. A larger one would let few runs mislead the fit.
 _SPREAD = 1.0
 # Hyperparameters and weights are fitted alternately, with these numbers of steps.
 _ROUNDS = (14, 8, 8)
-# Rprop: steps from the signs of the slopes, one step size for each hyperparameter (Riedmiller and Braun, ICNN 1993,
-# 586).
+# Rprop: the sign of the slope gives the direction of a step, and each hyperparameter has its own step size (Riedmiller
+# and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
-# A logarithm this far below the good ones is drawn to two thirds of it; the good are above this share of the runs.
+# Logarithms below the quantile _GOOD of all runs are compressed: a distance of _FAR becomes about two thirds of _FAR.
 _FAR, _GOOD = 1.0, 0.9
-# Largest exponent, so that exp does not overflow; no rate is e^30 times another, so halving it changes nothing.
+# Largest exponent, so that exp does not overflow. No rate is e^30 times another.
 _DEEPEST = 30.0
-# Variance added to each run, so that the inverse exists; far below any noise, also when doubled.
+# Variance added to each run, so that the inverse matrix exists. It is far below any noise.
 _JITTER = 1e-9
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One repetition: the number of its setting, its value (larger is better) and its block."""
+    """One successful or failed trial: the number of its setting, its value (larger is better) and its block."""
 
     setting: int
     value: float
@@ -49,9 +49,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters. ``lengths``: one for each factor, in levels.
+    """Hyperparameters. ``lengths``: length scale of each factor, in levels.
 
-    The others are standard deviations of logarithms.
+    The other hyperparameters are standard deviations of logarithms.
     """
 
     lengths: tuple[float, ...]
@@ -71,7 +71,7 @@ class _Scales:
 
 
 class Geometry:
-    """Distances between the levels of the factors, for a whole space; made once."""
+    """Distances between the levels of each factor of a search space, computed once for all fits."""
 
     def __init__(self, space: SearchSpace) -> None:
         places = [
@@ -90,7 +90,7 @@ class Geometry:
         return _Scales(tuple(3.0 for _ in self.distances))
 
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
-        """Distances of settings ``a`` from settings ``b``, one matrix for each factor."""
+        """Return the distances of settings ``a`` from settings ``b``, one matrix for each factor."""
         return [
             distance[np.ix_(self.levels[a, which], self.levels[b, which])]
             for which, distance in enumerate(self.distances)
@@ -108,7 +108,7 @@ class Geometry:
 
 
 class Surrogate:
-    """Fitted to runs. Raises ValueError without a run, or for a value that is not positive."""
+    """A model fitted to runs. Raises ValueError without a run, or for a value that is not positive."""
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:
@@ -128,7 +128,7 @@ class Surrogate:
         return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
-        """Return ``count`` posterior samples of the logarithms of the settings' values, one per row."""
+        """Return ``count`` posterior samples of the logarithms of the settings' values, one sample per row."""
         cross = self._cross(settings)
         prior = self._geometry.covariance(self.scales, settings, settings)
         values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)
@@ -136,7 +136,7 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        """Transform fitted values back, bounded below near the worst measured value."""
+        """Return fitted values as logarithms of rates, at most _FAR below the worst measured value."""
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
@@ -149,7 +149,7 @@ class Surrogate:
 
 
 def _nearer(logs: Array) -> Array:
-    """Return logarithms relative to the good settings, compressed below 0."""
+    """Return ``logs``, logarithms relative to the good settings, with negative values compressed."""
     return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
 
 
@@ -173,12 +173,12 @@ class _Pairs:
         return cls(apart, setting, block)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        """Return the noise variance of each run; outliers have a larger one."""
+        """Return the noise variance of each run. Outliers have a larger variance."""
         result: Array = scales.noise**2 / counts + _JITTER
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
-        """Return the inverse covariance, its additive parts, and the parts that depend on each length."""
+        """Return the inverse covariance, the covariance's additive parts, and the part that each length affects."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together = scales.joint**2 * product
@@ -194,14 +194,14 @@ class _Pairs:
 
 
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
-    """Return the most probable hyperparameters near the usual ones.
+    """Return the most probable hyperparameters, the runs' inverse covariance, and that matrix times ``logs``.
 
-    The inverse of the runs' covariance, and that times their logarithms.
+    ``usual``: the prior expects these hyperparameters.
     """
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:
-        """Slope of the log probability (Rasmussen and Williams, 5.9), by the logarithm of each hyperparameter."""
+        """Return the slope of the log probability (Rasmussen and Williams, 5.9) by each hyperparameter's logarithm."""
         scales = _Scales.of(place)
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs
@@ -230,7 +230,7 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
 
 
 def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
-    """Return the place after ``count`` steps of Rprop."""
+    """Return the logarithms of the hyperparameters after ``count`` steps of Rprop from ``place``."""
     steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
     for _ in range(count):
         now = slope(place)

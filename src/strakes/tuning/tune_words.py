@@ -15,7 +15,7 @@ KNOB = "knob:"
 
 
 def named(factor: str) -> str:
-    """Return a factor for people.
+    """Return the displayed name of a factor.
 
     >>> named("transfer_bytes"), named("stripe_count"), named("knob:vm.dirty_bytes")
     ('transfer', 'stripe count', 'vm.dirty_bytes')
@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return the change to an application for a level, or "" if the level is set elsewhere.
+    """Return the change that a level requires in the application, or "" if the level is set elsewhere.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'
@@ -50,7 +50,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Return typed levels as levels of the space. Raises BadInputError for an unknown factor or level."""
+    """Convert levels that a user typed to levels of the space. Raises BadInputError for an unknown factor or level."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():
@@ -64,7 +64,7 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def typed(settings: Mapping[str, Setting]) -> str:
-    """Return a whole setting on one line."""
+    """Return a setting as one line of text: each factor with its level."""
     return ", ".join(f"{named(name)} {level_of(name, level)}" for name, level in settings.items())
 
 

@@ -1,4 +1,4 @@
-"""The portrait of a search: confirmation as cells, gain as a finding, main effects and interactions as figures."""
+"""Build the portrait of a search: confirmation as cells, gain as finding, main effects and interactions as figures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _scope(outcome: TuningOutcome) -> str:
 
 
 def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return the estimates of default and best by phase, from the fresh runs."""
+    """Return the estimates for the default and the best setting in each phase, from the fresh runs."""
     cells = []
     confidence = outcome.search.rules.confidence
     for name in map(phase_name, outcome.app.phases):
@@ -74,7 +74,7 @@ def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
 
 
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return the main effects: how many times as fast as the default level each level is, by the model."""
+    """Return the main effects: by the model, the speed at each level divided by the speed at the default level."""
     confidence = outcome.search.rules.confidence
     varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     cells = []
@@ -150,7 +150,7 @@ def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
     pairs = {phase: cells for phase, cells in by_phase.items() if len(cells) == len(("default", "best"))}
-    # Fresh runs alternate, so runs with the same number are a block.
+    # Fresh runs alternate, so the n-th runs of both settings form a block.
     choices = [
         Choice(tuple({n: math.log(v) for n, v in enumerate(cell.values) if v > 0} for cell in cells))
         for cells in pairs.values()

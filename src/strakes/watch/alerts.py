@@ -1,6 +1,6 @@
-"""Alarms by a command: it is run once for each alarm and each end of an alarm, with the event as JSON on stdin.
+"""Run a command once when an alarm begins and once when the alarm ends, with the event as JSON on stdin.
 
-Alertmanager does routing, grouping, repeats, retries and mail, by the rules in packaging/prometheus.
+For routing, grouping, repeats, retries and mail, use Alertmanager with the rules in packaging/prometheus.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Most queued alarms. If each command takes its full time limit, they take 10,000 seconds.
+# Maximum number of queued alarms. If each command runs to its time limit, sending them takes 10,000 seconds.
 _MOST_WAITING = 1000
 
 Send = Callable[[Sequence[str], WatchEvent], None]
 
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
-    """Start the command and wait for it. Raises OSError; at the time limit the command and its children are killed."""
-    # In its own process group, since a shell may have started others.
+    """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
+    # A separate process group, so that the children of a shell are killed with it.
     with subprocess.Popen(list(words), stdin=subprocess.PIPE, process_group=0) as process:
         try:
             process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
@@ -37,7 +37,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 
 
 class AlertSender:
-    """Runs the command ``words`` for alarms, in a thread, so that it delays no reading. Without words, no alarms."""
+    """Runs the command ``words`` for alarms, in a thread so that readings are not delayed. No ``words``: no command."""
 
     def __init__(self, words: Sequence[str] = (), send: Send = run_command) -> None:
         self._words, self._send = tuple(words), send
@@ -46,16 +46,16 @@ class AlertSender:
         self._delivered = self._failed = 0
         self._reported = False
         self.why = ""
-        """Why the last alarm could not be delivered; empty if it was."""
+        """Why the last alarm could not be delivered, or an empty text if it was delivered."""
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of alarms by (command, state)."""
+        """Return (command, state) -> number of alarms. The states are delivered, waiting and failed."""
         states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
         return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
     def tell(self, events: Sequence[WatchEvent]) -> None:
-        """Queue the alarms among these events."""
+        """Queue the events that are alarms."""
         for event in (event for event in events if event.alarm and self._words):
             if len(self._waiting) < _MOST_WAITING:
                 self._waiting.append(self._pool.submit(self._send, self._words, event))
@@ -63,7 +63,7 @@ class AlertSender:
                 self._failed += 1
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return an event when the command begins to fail, and when it works again."""
+        """Return an event if, since the last call, the command has begun to fail or works again; else an empty list."""
         self._collect()
         if bool(self.why) == self._reported:
             return []
@@ -75,7 +75,7 @@ class AlertSender:
         return [WatchEvent("gap", f"alarms by {command}", now_s, now_s, text, now_s)]
 
     def settle(self, limit_s: float = _LIMIT_S) -> int:
-        """Wait for the queue to drain, up to a limit; return how many alarms still wait."""
+        """Wait up to ``limit_s`` seconds until all alarms are sent; cancel the others and return their number."""
         waiting = wait(self._waiting, limit_s).not_done
         self._collect()
         if waiting:

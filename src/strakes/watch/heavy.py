@@ -1,4 +1,4 @@
-"""Find the jobs or clients that cause the load (heavy hitters), and jobs with an unusual load."""
+"""Find the jobs or clients that cause most of the load (heavy hitters), and report unusual rises of their load."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S, grown
 from strakes.watch.values import WatchEvent
 
-# Jobs that are remembered; doubled, they need twice the memory.
+# Maximum number of jobs whose load is remembered. Memory grows in proportion.
 _MOST_JOBS = 256
-# Jobs in the metrics; doubled, strakes_watch_load_share has twice the series.
+# Maximum number of jobs in the metric strakes_watch_load_share. Each job is a series.
 _TOP = 20
-# Least increase of the total load over its median, and of the load of the job over its usual load.
+# Smallest reported rises: ratio of the total load to its median, and of the load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Windows until a begin or an end is reported; doubled, it is reported 30 s later.
+# Number of windows of 15 s after which the begin or the end of a heavy load is reported.
 _WINDOWS = 2
-# Below the first share of the reported rate a job is quiet; below the second it was quiet in part of the window.
+# A job below 25% of the reported rate is quiet. A job below 75% was quiet in a part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 # A load that stays unusual for this number of windows (1,800 seconds) becomes the usual one.
 _NEW_USUAL = 120
-# Exponential decay of the counts, with a time constant of one hour.
+# Factor of the exponential decay of loads in each window. The time constant is one hour.
 _FORGET = math.exp(-WINDOW_S / 3600)
 
 
 @dataclass
 class _Heavy:
-    """A reported job; ``share``: its part of the reported rate in the last window, which began at ``window_s``."""
+    """A reported job. ``share``: rate in the last window, which began at ``window_s``, divided by the reported rate."""
 
     event: WatchEvent
     window_s: float
@@ -44,7 +44,7 @@ class _Heavy:
 
 
 class HeavyJobs:
-    """Heavy jobs in one unit, operations or bytes. ``who`` precedes a name in messages."""
+    """Detects heavy jobs by their operations or bytes (``unit``). ``who``: word before a job name in messages."""
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
@@ -54,29 +54,29 @@ class HeavyJobs:
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = self._total = 0.0
-        # Decaying load of the heaviest jobs.
+        # Job -> its load with exponential decay, for the heaviest jobs.
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, _Heavy] = {}
-        # Load of jobs while they were reported, and the duration in seconds.
+        # Job -> its load while it was reported as heavy, and the number of seconds of that time.
         self._apart: dict[str, tuple[float, float]] = {}
 
     @property
     def top(self) -> list[tuple[str, float]]:
-        """Return the heaviest jobs of the last hour, and their shares of the load."""
+        """Return name and share of the load of the heaviest jobs of about the last hour, highest share first."""
         total = self._total or 1.0
         heaviest = sorted(self._counted.items(), key=lambda item: item[1], reverse=True)[:_TOP]
         return [(job, weight / total) for job, weight in heaviest]
 
     def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
-        """Add counters of a source (target -> job -> count); return the events that begin and end."""
+        """Add counters of a source (target -> job -> count); return events for heavy loads that begin or end."""
         before_s, before = self._before.get(source, (time_s, {}))
         self._before[source] = (time_s, counts)
         if self._from_s is None or not 0 <= time_s - self._from_s <= LONGEST_S:
             self._from_s, self._grown = time_s, {}
             return []
         if 0 <= time_s - before_s <= LONGEST_S:
-            # Skip targets without an earlier reading, whose counts are old.
+            # Skip targets without an earlier reading, because the age of their counts is unknown.
             for target in counts.keys() & before.keys():
                 earlier = before[target]
                 for job, count in counts[target].items():
@@ -109,16 +109,16 @@ class HeavyJobs:
         self._apart[job] = weight + rate * seconds, long_s + seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
-        """Return the usual rate of a job, scaled up in proportion to the others.
+        """Return the usual rate of a job, scaled up in proportion if the rate of the other jobs (``others``) has risen.
 
-        The reported load of the job is usual only if it lasts most of the time.
+        The load while the job was reported as heavy counts as usual only if it was reported most of the time.
         """
         if not self._seconds:
             return 0.0
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # With a short history the rate in question dominates the usual one.
+        # Do not scale with a short history, because the present load is then a large part of the usual one.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))
@@ -152,7 +152,7 @@ class HeavyJobs:
     def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
         full = [row for row in run if row[1] >= _FULL_SHARE * max(rate for _, rate, _ in run)]
         rate, total = median([row[1] for row in full]), median([row[2] for row in full])
-        # The load may have begun within the first window.
+        # The heavy load may have begun within the first window.
         first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
         rest = {f"next {number}": name for number, (name, _) in enumerate(self.top[:3], 1) if name != job}
         of_unit = "" if self._unit == "bytes" else f" {self._unit}"
@@ -175,7 +175,7 @@ class HeavyJobs:
         )
         del self._rises[job]
         self._told[job] = _Heavy(event, run[-1][0])
-        # _count adds the last window.
+        # Add all windows but the last one, which _count() adds.
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             self._add_apart(job, rate, until_s - began_s)
         return event
@@ -186,7 +186,7 @@ class HeavyJobs:
             share = min(1.0, rates.get(job, 0.0) / float(heavy.event.evidence[f"{self._unit}_per_s"]))
             heavy.quiet = heavy.quiet + 1 if share < _QUIET else 0
             if heavy.quiet == 1 and heavy.share < _FULL_SHARE:
-                # The load ended within the previous window, which was lower already.
+                # The rate was already lower in the previous window, so the load ended within that window.
                 heavy.over_s = heavy.window_s + heavy.share * (began_s - heavy.window_s)
             elif heavy.quiet == 1:
                 heavy.over_s = began_s + share * (ended_s - began_s)

@@ -1,4 +1,4 @@
-"""Mergeable histogram with buckets of 5 %, so that percentiles are accurate to 2.5 %."""
+"""A mergeable histogram. Each bucket is 5 % wide, so percentiles are accurate to 2.5 %."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
-# Shorter times in seconds share a bucket.
+# Smallest bucket in seconds, which also counts all smaller values.
 _LEAST_S = 1e-7
-# Bucket of failed operations, above that of any latency in seconds.
+# Number of the bucket for failed operations, higher than the number for any latency.
 _FAILED = 100_000
-# Plausible buckets and counts of a stored histogram.
+# Accepted bucket numbers, and limit of the counts, when a stored histogram is read.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
 
 
 @dataclass
 class Histogram:
-    """Bucket number -> count.
+    """Numbers of values: bucket number -> count.
 
     >>> histogram = Histogram.of([1.0] * 98 + [5.0, 9.0])
     >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.count
@@ -29,7 +29,7 @@ class Histogram:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Histogram:
-        """Return the histogram of some values."""
+        """Return the histogram of these values."""
         histogram = cls()
         for value in values:
             histogram.add(value)
@@ -41,7 +41,7 @@ class Histogram:
         return self.counts.total()
 
     def add(self, value: float) -> None:
-        """Count one value; infinity is a failed operation."""
+        """Count one value in seconds. Infinity counts as a failed operation."""
         bucket = round(math.log(max(value, _LEAST_S)) / _WIDTH) if value < math.inf else _FAILED
         self.counts[bucket] += 1
 
@@ -50,7 +50,7 @@ class Histogram:
         self.counts.update(other.counts)
 
     def percentile(self, share: float) -> float:
-        """Return a quantile (nearest rank), or NaN without values.
+        """Return the quantile for ``share`` (0 to 1) by the nearest-rank method, or NaN without values.
 
         >>> Histogram.of([1.0, math.inf]).percentile(0.99)
         inf
@@ -63,12 +63,12 @@ class Histogram:
         return math.nan
 
     def to_json(self) -> dict[str, int]:
-        """Return the counts with text keys."""
+        """Return the counts for JSON: bucket number as text -> count."""
         return {str(bucket): count for bucket, count in sorted(self.counts.items())}
 
     @classmethod
     def from_json(cls, document: Mapping[str, int]) -> Histogram:
-        """Return a histogram from ``to_json``. Raises ValueError if it is invalid."""
+        """Return the histogram that ``to_json`` has written. Raises ValueError if the document is invalid."""
         counts = Counter({int(bucket): int(count) for bucket, count in document.items()})
         for bucket, count in counts.items():
             known = bucket in _BUCKETS or bucket == _FAILED

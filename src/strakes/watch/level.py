@@ -1,4 +1,4 @@
-"""Level shifts of one figure on a logarithmic or plain scale, without its daily and weekly seasonality."""
+"""Detect level shifts of one metric, on a logarithmic or linear scale, without its daily and weekly seasonality."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from strakes.watch.values import Kind, WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value after this many further ones, if no change began meanwhile. Doubled, it
-# learns twice as late.
+# The seasonality learns a value only after this number of further values, during which no change begins.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05
 
 
 class LevelDetector:
-    """Detects level shifts of the figure ``name``.
+    """Detects level shifts of the metric ``name``.
 
-    ``alarms_a_month``: accepted number of false changes, to both sides. ``of_equals``: the values are relative to the
-    peer group, and a change to the worse is a slow target.
+    ``alarms_a_month``: accepted number of false changes a month, up and down together. ``worse_up``: higher values are
+    worse. ``of_equals``: values are relative to the peer group, so a change to the worse is reported as a slow target.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class LevelDetector:
         self._name, self._scale, self._worse_up, self._of_equals = name, scale, worse_up, of_equals
         self._changes = Detector(0.0)
         self._rhythm: Rhythm | None = None
-        # Times of the last values, and number of all values.
+        # Unix times of the latest values; number of all values so far.
         self._times: deque[float] = deque(maxlen=16 * REACH)
         self._count = 0
         self._first: list[float] = []
@@ -49,9 +48,9 @@ class LevelDetector:
         self._open: dict[Grade, WatchEvent] = {}
 
     def add(self, time_s: float, value: float) -> list[WatchEvent]:
-        """Add a value; return the event of a change, and the end of the warning or change before it.
+        """Add a value; return the change that it reveals, and the end of an earlier warning or change.
 
-        Values that are not finite, or not above zero on a logarithmic scale, are ignored.
+        Ignores values that are not finite and, on a logarithmic scale, values that are not above zero.
         """
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return []
@@ -87,9 +86,9 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality; the first values are learned together, once their level is known.
+        """Update the seasonality. The first values are learned together, when there are enough to know their level.
 
-        Values more than an hour apart have no seasonality: for the daily values of docs/watch.md it lowers precision.
+        Values over an hour apart get no seasonality: for the daily values in docs/watch.md it lowers the precision.
         """
         if self._rhythm is not None:
             self._waiting.append((time_s, figure))
@@ -105,13 +104,13 @@ class LevelDetector:
                     self._rhythm.learn(at_s, each - level)
 
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
-        """Return the event of a change, or None for a small one.
+        """Return the event of a change, or None if the change is below 5%.
 
-        The size is after / before, or the difference if the level before is not clearly above zero.
+        The size is the ratio after / before, or the difference if the level before is not clearly above zero.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # Without the seasonality, values can become negative.
+            # Subtracting the seasonality can make values negative.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         sizes = [after - before, low, high]
@@ -148,12 +147,12 @@ class LevelDetector:
 
 
 def _is_back(known: Change, change: Change) -> bool:
-    """Return whether a change reverses more than half of the previous one."""
+    """Return whether a change undoes more than half of the previous change (``known``)."""
     return change.size * known.size < 0 and 2 * abs(change.after - known.before) < abs(known.size)
 
 
 def _change(size: float, *, relative: bool) -> str:
-    """Return a change with its sign.
+    """Return a change as text with its sign; if ``relative``, in percent from the ratio after / before.
 
     >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
     ('-40%', '0%', '-40')
@@ -165,19 +164,19 @@ def _change(size: float, *, relative: bool) -> str:
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
-# Cells of the seasonality: the hours of a day, and the hours of a week.
+# Numbers of cells of the seasonality: one cell for each hour of the day, and one for each hour of the week.
 _CYCLES_H = (24, 168)
-# Values of prior weight (no seasonality): a cell is shrunk by n / (n + 8). Doubled, half of a
-# deviation is learned after 16 values instead of 8.
+# Weight of the prior (no seasonality) as a number of values: a cell multiplies the mean of n values by n / (n + 8), so
+# half of a deviation is learned after 8 values.
 _PRIOR_VALUES = 8.0
-# Values that a cell remembers: half a year of weeks. Doubled, it follows a new rhythm half as fast.
+# Number of values that a cell remembers: one each week for half a year. Higher: slower adaptation to a new seasonality.
 _MEMORY_VALUES = 26.0
-# Mean deviations at which a cell clips what it learns. Doubled, one outlier moves a cell by twice the distance.
+# A cell clips each deviation to this multiple of the mean absolute deviation, to limit the effect of outliers.
 _CLIP = 2.0
 
 
 class Rhythm:
-    """Seasonality: means for each hour of the day, and of their residuals for each hour of the week."""
+    """Seasonality: mean deviations for each hour of the day, and mean residuals of these for each hour of the week."""
 
     def __init__(self) -> None:
         self._means = [[0.0] * hours for hours in _CYCLES_H]
@@ -192,7 +191,7 @@ class Rhythm:
         return sum(self._shrunk(cycle, hour % hours) - self._offsets[cycle] for cycle, hours in enumerate(_CYCLES_H))
 
     def learn(self, time_s: float, deviation: float) -> None:
-        """Learn a deviation from the level."""
+        """Update the means with a deviation from the level at this time."""
         hour = math.floor(time_s / HOUR_S)
         self._spread += (abs(deviation) - self._spread) * 0.02 if self._spread else abs(deviation)
         far = _CLIP * max(self._spread, 1e-12)

@@ -1,4 +1,4 @@
-"""Live watch: reads counters and probes, and sends events to the store, metrics and people. Errors do not stop it."""
+"""Live watch: reads counters, runs probes, and sends events to the store, metrics and people. Errors do not end it."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
-# A row never lasts longer, whatever happened to the clock.
+# Maximum duration of a stored row in seconds, even if the clock is set.
 _MOST_ROW_S = 600.0
-# Seconds that an alarm stays in the metrics if it has ended when it is reported; otherwise no scrape would see it.
+# Seconds for which metrics show an alarm that was over when it was reported; otherwise no scrape would see the alarm.
 _NEWS_S = 300.0
-# A source that could not be read is read again this soon.
+# Maximum number of seconds until a source that could not be read is read again.
 _SOON_S = 30.0
-# Open events that are remembered; doubled, they take twice the memory.
+# Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_OPEN = 1000
-# Most targets, and most characters of an error, that are taken over from a reading.
+# Maximum number of targets, and maximum length of an error message, that are kept from one reading.
 _MOST_FULL, _MOST_SAID = 500, 300
-# Tolerances: a busy machine wakes a process late, and NTP slews the wall clock.
+# Tolerances in seconds: a busy machine wakes a process late, and NTP slews the wall clock.
 _LATE_S, _STEP_S = 5.0, 2.0
-# Successive minutes beyond a level until its alarm, and within it until the end. A longer-term error budget is computed
-# by Prometheus from the metric strakes_watch_service_level_met.
+# Number of successive minutes that must miss a service level to raise an alarm, or meet the level to end the alarm. For
+# longer times, Prometheus can compute error budgets from the metric strakes_watch_service_level_met.
 _MINUTES = 5
 
 
 @dataclass(frozen=True)
 class Break:
-    """Seconds that this process was stopped, and seconds that the wall clock was set forward (negative: back)."""
+    """Seconds for which this process was stopped, and by which the wall clock was set forward (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -53,7 +53,7 @@ NO_BREAK = Break()
 
 
 class Clocks:
-    """Compares the wall clock with a monotonic one. ``steady`` must also count while the machine is suspended."""
+    """Detects stops of this process and clock steps. ``steady``: monotonic clock that also counts during suspension."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Clocks:
         self._apart_s = clock() - steady()
 
     def rest(self, seconds: float) -> Break:
-        """Sleep; return the stops and clock steps during the sleep.
+        """Sleep for some seconds; return for how long the process was stopped and by how much the clock was set.
 
         >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
         >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)
@@ -81,12 +81,12 @@ class Clocks:
 
 
 class ServiceAlarms:
-    """Judges each minute. ``met``: 1 or 0 for each level in the last minute."""
+    """Raises alarms about missed service levels. ``met``: service level -> 1 if the last minute met it, else 0."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels
         self.met: dict[str, float] = {}
-        # Level -> number of successive minutes that contradict its present state.
+        # Service level -> number of successive minutes that contradict its state (alarm or no alarm).
         self._against: Counter[str] = Counter()
         self._open: dict[str, WatchEvent] = {}
 
@@ -115,7 +115,7 @@ class ServiceAlarms:
 
 
 class LiveWatch:
-    """A live watch. Call ``step`` about once a second; ``close`` ends the probes and removes their workspaces."""
+    """A live watch of directories. Call ``step`` every second. ``close`` ends the probes and removes their files."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class LiveWatch:
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
         self._service = ServiceAlarms(levels)
-        # The name is permanent, so that a restarted watch can remove the workspace of a killed one.
+        # All watches with this store use the same name, so a restarted watch can remove the workspace of a killed one.
         run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [DirectoryProbe(directory, run) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[str, Histogram] = {}
-        # Open events, and alarms that were reported at their end, with the time until which metrics show them.
+        # Unfinished events; alarms that were over when they were reported, with the time until which metrics show them.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
         self._reported: Counter[str] = Counter()
@@ -156,15 +156,15 @@ class LiveWatch:
         self._close_earlier()
 
     def step(self, since: Break = NO_BREAK) -> None:
-        """Read the sources that are due and report new events. ``since``: stops and clock steps since the last step."""
+        """Read the sources that are due and report new events. ``since``: stops and clock steps since the last call."""
         now_s = self._clock()
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # If the clock was set back, everything is due.
+            # If the clock was set back, read the source now.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # The source adapts its interval to its cost; after an error it is read again soon.
+                # The source adapts every_s to the cost of its readings. After an error the source is read again soon.
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
@@ -181,13 +181,13 @@ class LiveWatch:
         self._report(events, now_s)
 
     def close(self) -> None:
-        """End the probes and store the last minute."""
+        """End the probes, remove their workspaces, and store the last minute."""
         now_s = self._clock()
         events = [event for probe in self._probes for event in probe.close(now_s)]
         self._report([*events, *self._end_minute(now_s)], now_s)
 
     def _close_earlier(self) -> None:
-        """Close the open events of the previous watch; this one reports again what lasts."""
+        """Store an end for unfinished events of the previous watch. This watch reports events that last as new ones."""
         until_s = self._kept_until_s or 0.0
         events = self._ring.events()
         if self._kept_until_s is not None:
@@ -198,7 +198,7 @@ class LiveWatch:
                 self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
 
     def _before(self, now_s: float) -> list[WatchEvent]:
-        """Report, once, the gap since the last stored minute."""
+        """Return an event if nothing was stored for over a minute before this watch. Only the first call does so."""
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
@@ -206,7 +206,7 @@ class LiveWatch:
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
     def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
-        """Report that the watch was stopped or the clock was set."""
+        """Return events if the watch was stopped or the clock was set, and begin a new minute."""
         if since == NO_BREAK:
             return []
         began_s = now_s - since.stepped_s - since.stopped_s
@@ -266,7 +266,7 @@ class LiveWatch:
             for word, share in (("median", 0.5), ("p95", 0.95))
             if math.isfinite(value := histogram.percentile(share))
         }
-        # Service levels include the waiting time of hanging operations.
+        # Count the waiting times of hanging operations, so that service levels include them.
         for probe in self._probes:
             for kind, wait_s in probe.waits_s(now_s).items():
                 self._count(figures, probe, kind, wait_s)
@@ -274,7 +274,7 @@ class LiveWatch:
         if not figures and not read:
             return []
         events = []
-        # A row without figures shows that the watch ran.
+        # Store a row even without latencies, to show that the watch ran.
         row = RingRow(began_s, min(max(now_s - began_s, 1.0), _MOST_ROW_S), figures)
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
@@ -293,7 +293,7 @@ class LiveWatch:
             text = f"the store cannot be written ({self._ring.why}): new readings are not stored"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
-        # The command gets each alarm once, and its end.
+        # The alarm command is run once when an alarm begins and once when the alarm ends.
         self._alerts.tell([event for event in events if event.ended_s is not None or event.key not in self._open])
         for event in [*events, *self._alerts.troubles(now_s)]:
             self._ring.add_event(event)
@@ -335,7 +335,7 @@ def _over(gap: WatchEvent, now_s: float, text: str) -> WatchEvent:
 
 
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
-    """Step until ``stopping`` returns True."""
+    """Run the watch at a low priority until ``stopping`` returns True, then close it."""
     os.nice(5)
     clocks, since = Clocks(), NO_BREAK
     try:

@@ -31,16 +31,16 @@ _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
-# Stacked and virtual block devices.
+# Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
 _SERVER_NAMESPACES = ("mdt-", "filter-")
-# Lines of the value of a parameter.
+# First character of a line that belongs to the value of a parameter.
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
-    """Parse output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
+    """Return the reading in output of ``lctl get_param``, which lines of /proc/diskstats may follow."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     own = "\n".join(
         line
@@ -67,7 +67,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Return the reading from parameters and from lines of /proc/diskstats (disk -> its numbers)."""
+    """Return the reading in Lustre parameters and in lines of /proc/diskstats (``disks``: disk -> its numbers)."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     jobs: dict[str, dict[str, float]] = {}
@@ -81,7 +81,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         kind, last = parameter.partition(".")[0], parameter.rpartition(".")[2]
         target = device(parameter)
         if ".exports." in parameter:
-            # Counters of a single client of a target.
+            # Skip the counters of single clients of a target.
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
@@ -98,13 +98,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 if not recovery.serving:
                     recovering.add(target)
                 elif recovery.started_unix_s is not None and recovery.duration_s is not None:
-                    # Both are whole seconds.
+                    # Both numbers are truncated to whole seconds, so add one.
                     recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # A client with several connections is connected since the last one, and disconnected if any is lost.
+                # If there are several connections to a target, use the latest. One lost connection means disconnected.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -123,7 +123,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
         locks=_locks(params),
-        # Truncated output may lack serving targets; complete output without targets means that none serves.
+        # Truncated output may lack serving targets; complete output without targets means that no target serves here.
         serving=None if params.cut_off else serving,
         recovering=frozenset(recovering),
         recovered=recovered,
@@ -139,13 +139,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:
-    """Return the numbers of each whole disk in /proc/diskstats."""
+    """Return disk -> its numbers in /proc/diskstats, without partitions and virtual devices."""
     matches = (_DISK.match(line) for line in diskstats.splitlines())
     return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
 
 
 def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
-    """Return reads, writes and flushes as requests. Busy time is the time with at least one request in flight."""
+    """Count reads, writes and flushes as requests. Busy time is the time with at least one request in flight."""
     work = {}
     for name, words in disks.items():
         numbers = [float(word) for word in words.split()]
@@ -172,9 +172,9 @@ def _work(stats: Stats) -> Work:
 
 
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    r"""Return the operations and the bytes of each job.
+    r"""Parse job_stats; return job -> operations, and job -> bytes.
 
-    Lustre 2.7 to 2.12 count reads and writes only in the lines of their bytes.
+    Lustre 2.7 to 2.12 have no separate lines for reads and writes, so the samples of read_bytes and write_bytes count.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
     >>> _jobs(f"- job_id: a\n{line}"), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")
@@ -214,7 +214,7 @@ def _unquoted(name: str) -> str:
 
 
 def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
-    """Return the ratio of two numbers for each prefix of their parameters, if both are there."""
+    """Return PREFIX -> value of PREFIX + ``part`` / value of PREFIX + ``whole``, if both parameters exist."""
     ratios = {}
     for parameter, text in params.values.items():
         other = params.values.get(parameter.removesuffix(whole) + part, "")
@@ -224,7 +224,7 @@ def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
 
 
 def _locks(params: Params) -> dict[str, float]:
-    """Return the share of locks that each server namespace has granted. Limits of client namespaces are no capacity."""
+    """Return server namespace -> share of its locks that is granted. In client namespaces the limit is no capacity."""
     granted = _ratios(params, ".pool.granted", ".pool.limit")
     shares = {name.removeprefix("ldlm.namespaces."): share for name, share in granted.items()}
     return {name: share for name, share in shares.items() if name.startswith(_SERVER_NAMESPACES)}

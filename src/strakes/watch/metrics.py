@@ -17,12 +17,12 @@ from strakes.base.foreign_text import escaped
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-# Limits of all series and of one family; doubled, a scrape can be twice as large.
+# Maximum number of series in total and in one metric family. The size of a scrape grows in proportion.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
-# Connections at a time. Each has a thread; doubled, there can be 32 threads.
+# Maximum number of simultaneous connections. Each connection has a thread.
 _MOST_CONNECTIONS = 16
 
-# Label or labels of a series -> its value.
+# Labels of a series (one, two or three) -> its value.
 OfOne = Mapping[str, float]
 OfTwo = Mapping[tuple[str, str], float]
 OfThree = Mapping[tuple[str, str, str], float]
@@ -30,7 +30,7 @@ OfThree = Mapping[tuple[str, str, str], float]
 
 @dataclass
 class Now:
-    """Values for the next scrape, by the labels of their family; replaced as a whole."""
+    """Values for the next scrape: labels -> value for each metric family. Updates replace the whole object."""
 
     latencies: OfThree = field(default_factory=dict)
     alarms: OfTwo = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Now:
     service_s: OfOne = field(default_factory=dict)
 
 
-# Field of Now -> name, labels and help of its family. A label "quantile" would make a summary, and "job" is reserved.
+# Field of Now -> name, labels and help of its metric family. Prometheus reserves the labels "quantile" and "job".
 _FAMILIES = {
     "latencies": (
         "latency_seconds directory operation percentile",
@@ -73,13 +73,13 @@ _FAMILIES = {
 
 
 class Metrics:
-    """A collector for prometheus-client. ``now`` may be set from any thread."""
+    """A collector for prometheus-client that returns the values in ``now``. Any thread may set ``now``."""
 
     def __init__(self) -> None:
         self.now = Now()
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """Return all families, never more than MOST_SERIES series."""
+        """Yield all metric families, with at most MOST_SERIES series in total."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         now = self.now
@@ -91,7 +91,7 @@ class Metrics:
             values: Mapping[str | tuple[str, ...], float] = getattr(now, field_name)
             room = min(_MOST_OF_A_FAMILY, MOST_SERIES - 1 - served)
             for key, value in islice(values.items(), room):
-                # Names of jobs and targets may have control characters, and bytes that are no UTF-8.
+                # Names of jobs and targets may contain control characters and invalid UTF-8.
                 parts = (key,) if isinstance(key, str) else key
                 family.add_metric([escaped(part).replace("\r", "\\r") for part in parts], float(value))
             served += min(len(values), room)
@@ -117,14 +117,14 @@ def serve(metrics: Metrics, address: str, port: int) -> int:
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = 5.0  # seconds of silence
+    timeout = 5.0  # seconds without data until a connection is closed
 
     def log_message(self, *_: object) -> None:
         """Do not log scrapes."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A server that closes the oldest of too many connections; start_http_server has no limit of them."""
+    """HTTP server with a limit of connections, which start_http_server lacks. Beyond it, the oldest one is closed."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Outages of targets: one state machine for each target, fed by server lists, client connections and probes.
+"""Outages of targets: one state machine for each target, fed by servers, clients and probes.
 
 Each source reports that a target served or did not serve at some time. These times bound the outage: it began between
 the last time at which the target served and the first time at which it did not; the bounds of the end are similar.
@@ -24,18 +24,18 @@ _SETTLE_S = 30.0
 _PING_S = 25.0
 # Outages that began further apart than this are different events.
 _SAME_ONSET_S = 60.0
-# Operations in a directory that wait this long are an outage even without one of a target.
+# Operations in a directory that wait this long are an outage, even if no target has an outage.
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
 _CLOCKS_DIFFER_S = 60.0
-# Names in a message; doubled, a message has up to 24 names.
+# Maximum number of names in a message.
 _MOST_NAMES = 12
 
 
 @dataclass
 class _Outage:
-    """One outage. ``up_s``, ``back_s``: last and next time at which the target served. ``down_s``, ``still_s``: first
-    and last time at which it did not.
+    """One outage of a target. ``up_s``: last time at which the target served before. ``down_s``, ``still_s``: first and
+    last time at which it did not serve. ``back_s``: first time at which it served again, or None.
     """
 
     target: str
@@ -45,9 +45,9 @@ class _Outage:
     down_s: float
     still_s: float
     back_s: float | None = None
-    # When a server listed the target again: unmounted before, in recovery after that.
+    # When a server listed the target again. The target was unmounted before this time, and in recovery after it.
     mounted_s: float | None = None
-    # Number of readings of the server without the target, and whether the last one was such, or it recovers.
+    # Number of server readings without the target; whether the last reading lacked it or reported its recovery.
     misses: int = 0
     missing: bool = False
     waiting: set[str] = field(default_factory=set)
@@ -63,11 +63,11 @@ class _Outage:
 
     @property
     def is_directory(self) -> bool:
-        """Whether this is the directory of a probe."""
+        """Return whether this is the outage of a probed directory, not of a target."""
         return self.target.startswith("/")
 
     def is_settled(self, now_s: float) -> bool:
-        """Return whether the outage is over, and all sources have had the time to report it."""
+        """Return whether the outage is over, and all sources have had enough time to report its end."""
         return not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S
 
     def unserved(self, now_s: float) -> None:
@@ -77,7 +77,7 @@ class _Outage:
 
 @dataclass(frozen=True)
 class _Served:
-    """A target listed by a server: time of the last listing, start of its counters, and end of its last recovery."""
+    """A target that a server lists: when last seen there, when its counters started, when its last recovery ended."""
 
     server: str
     seen_s: float
@@ -86,7 +86,7 @@ class _Served:
 
 
 class Outages:
-    """The outages of all targets; a target may move from one server to another."""
+    """Detects the outages of all targets. A target may move from one server to another."""
 
     def __init__(self) -> None:
         self._served: dict[str, _Served] = {}
@@ -95,20 +95,20 @@ class Outages:
         self._since_s: float | None = None
 
     def resume(self, until_s: float, events: Iterable[WatchEvent]) -> None:
-        """Continue after a watch that ended at ``until_s`` and reported ``events``."""
+        """Continue after an earlier watch that reported ``events`` and ended at ``until_s`` (Unix time)."""
         self._since_s = until_s - _SETTLE_S - _GROUP_S
         for event in events:
             if event.ended_s is not None:
                 self._closed_s |= dict.fromkeys(event.subject.split(", "), event.ended_s)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Add a reading; return the outages that begin and end."""
+        """Add a reading; return events for outages that begin or end."""
         if self._since_s is None:
             self._since_s = reading.time_s
         if reading.serving is not None:
             self._add_served(reading, reading.serving.items())
             self._add_missing(reading)
-        # A client with several connections to a target waits while one of them waits.
+        # A client with several connections to a target waits while any connection waits, so add unfinished waits last.
         for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
             self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
@@ -116,11 +116,11 @@ class Outages:
     def _add_served(self, reading: CounterReading, serving: Iterable[tuple[str, float]]) -> None:
         for target, counted_s in serving:
             known = self._served.get(target)
-            # Unreadable counters have no start.
+            # Counters that cannot be read have no start time; keep the known one.
             start_s = counted_s or (known.start_s if known else 0.0)
             recovered_s = reading.recovered.get(target)
             recovers = target in reading.recovering
-            # A remounted target recovers. Its counters may also have been cleared by hand.
+            # A remounted target goes through recovery. Without recovery, its counters were cleared by hand.
             closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
             restarted = known is not None and start_s > known.start_s + 1 and start_s > closed_s
             if known and recovered_s is not None and recovered_s == known.recovered_s:
@@ -131,7 +131,7 @@ class Outages:
             outage = self._open.get(target)
             if known and outage and outage.event is None and not (outage.sure or restarted):
                 if start_s:
-                    # The server continued counting, so the earlier reading was incomplete.
+                    # The counters were not reset, so the earlier reading without the target was incomplete.
                     del self._open[target]
                     outage = None
                 else:
@@ -145,7 +145,7 @@ class Outages:
 
     @staticmethod
     def _listed(outage: _Outage, reading: CounterReading, start_s: float) -> None:
-        """Add that a server lists the target again; its clients wait while it recovers."""
+        """Record that a server lists the target again. Its clients wait until its recovery has ended."""
         if outage.mounted_s is None:
             known = outage.down_s <= start_s <= reading.time_s
             outage.mounted_s = start_s if known else outage.still_s if outage.misses else reading.time_s
@@ -160,7 +160,7 @@ class Outages:
             if known.server == reading.source and target not in reading.serving:
                 outage = self._open.get(target) or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
                 outage.misses += 1
-                # One reading may be incomplete.
+                # A single reading without the target may be incomplete.
                 outage.sure |= outage.misses > 1
                 outage.missing, outage.mounted_s = True, None
                 outage.unserved(reading.time_s)
@@ -203,7 +203,7 @@ class Outages:
         new = [outage for outage in self._open.values() if outage.event is None and outage.sure]
         for outage in new if lasting else ():
             if outage.is_directory:
-                # The directory waits for a target.
+                # The directory hangs because of the target, so it belongs to the event of the target.
                 outage.event = lasting[0]
         new = [outage for outage in new if outage.event is None]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
@@ -245,7 +245,7 @@ def _shown(group: Sequence[_Outage]) -> Sequence[_Outage]:
 
 
 def _described(outages: Sequence[_Outage], one: str, several: str) -> tuple[str, str]:
-    """Return the subject of a sentence, and its names if there are many."""
+    """Return the beginning of a sentence about outages, and for several targets the list of their names."""
     listed = names([outage.target for outage in outages])
     if len(outages) == 1:
         return f"{listed} {one}", ""
@@ -255,7 +255,7 @@ def _described(outages: Sequence[_Outage], one: str, several: str) -> tuple[str,
 
 
 def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEvent:
-    """Return the end of an event, with bounds that hold for each target."""
+    """Return the event with its end and with bounds of the duration that hold for each target."""
     shown = _shown(group)
     backs = {outage.target: outage.back_s or now_s for outage in group}
     low_s = min(min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s for outage in shown)
@@ -276,7 +276,7 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEve
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return the names of at most 12 targets.
+    """Return the names of targets as text, at most 12 of them.
 
     >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')

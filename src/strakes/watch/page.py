@@ -13,14 +13,14 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
-# Rows of a table; doubled, a table has up to 1,000 rows.
+# Maximum number of rows in a table of the page.
 _MOST_EVENTS = 500
-# A running watch writes a row each minute.
+# Maximum age of the last stored row in seconds while the watch runs. The watch stores a row each minute.
 _RUNS_S = 600.0
 
 
 def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
-    """Return the page as text."""
+    """Return the HTML page for the time from ``since_s`` to ``until_s`` (Unix time)."""
     rows = list(ring.rows(since_s, until_s))
     events = sorted(ring.events(since_s), key=lambda event: -event.began_s)
     figures: dict[str, Histogram] = {}
@@ -32,7 +32,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     others = len(events) - len(alarms) - len(gaps)
     watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
-    # Without a running watch the state of open events is unknown.
+    # If the watch does not run, it is unknown whether unfinished events have ended.
     runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
     lasts = "lasts" if runs else "not known"
     return render_page(
@@ -70,7 +70,7 @@ def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool
 
 
 def _part(seconds: float, span_s: float) -> str:
-    """Return a duration and its share of the span.
+    """Return a duration and its share of the time span as text.
 
     >>> _part(200.0, 30 * 86400.0), _part(0.0, 100.0)
     ('3 min 20 s (0.0%)', '0 s (0.0%)')

@@ -1,7 +1,7 @@
 """Normalize the series of a peer group, such as data targets: each is divided by the simultaneous mean of its peers.
 
-A common cause, such as the load of the day, cancels; a member that falls behind does not. The mean excludes the member
-itself, which would hide a part of its fall, and outliers, which would make the others seem to rise.
+A cause common to all members, such as the daily load, cancels; the fall of one member does not. The mean excludes this
+member, which would hide a part of its fall, and outliers, which would make the other members seem to rise.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 from strakes.stats.change import scale_of
 from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
-# With two members the slow one is ambiguous. Doubled, groups of three to five could not be compared.
+# Minimum number of members: with two, it is unclear which member is slow.
 FEWEST_EQUALS = 3
-# Number of first values of a member that determine its usual ratio: the median of 60 has a standard error of 16% of
-# their standard deviation.
+# Number of first values that determine the usual ratio of a member to its peers. The median of 60 values has a standard
+# error of 16% of their standard deviation.
 _USUAL = 60
-# A member is an outlier beyond 3 spreads, or beyond 1 spread in the mean of its last 8 values.
+# A member is an outlier if it deviates by over 3 spreads, or by over 1 spread in the mean of its last 8 values.
 _FAR, _FAR_ON_AVERAGE, _LAST = 3.0, 1.0, 8
-# A member has ended after 3 times its longest gap, and at least 4 values.
+# A member has ended if it lacks at least 4 values, and values for over 3 times its longest earlier gap.
 _GONE, _LEAST_GONE = 3, 4
-# Fewest values that determine the usual gaps. Doubled, members with 10 to 19 values are never called ended.
+# Minimum number of values that show the usual gaps. Members with fewer values are never reported as ended.
 _FEWEST = 10
 
 Places = NDArray[np.intp]
 
 
 def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
-    """Return each series divided by the simultaneous mean of the others.
+    """Return each series divided by the simultaneous mean of the other series.
 
-    Times with fewer than three members are left out, and times at which at most half of the members are above zero.
+    Leaves out times with fewer than three members, and times at which half of the members or fewer are above zero.
     """
     values = np.concatenate([member.values for member in series])
     at = np.unique(np.concatenate([member.times for member in series]), return_inverse=True)[1]
@@ -50,7 +50,7 @@ def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
 
 
 def ended_early(series: Sequence[WatchedSeries]) -> list[WatchEvent]:
-    """Return a gap for each member that ends before the others."""
+    """Return a gap event for each series that ends well before the others."""
     moments, counts = np.unique(np.concatenate([np.unique(member.times) for member in series]), return_counts=True)
     moments = moments[counts >= 2]
     events = []
@@ -83,7 +83,7 @@ def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:
         logs[places] -= np.median(off[early]) if len(early) else 0.0
     off = logs - _medians(logs, at)
     order = np.flatnonzero(first)[np.argsort(at[first], kind="stable")]
-    # The difference of two members cancels the load, and has twice the variance of each.
+    # The difference of two members cancels the common load, and has twice the variance of a single member.
     apart = np.diff(logs[order])[np.diff(at[order]) == 0]
     spread = float(scale_of(apart if len(apart) else off)) / np.sqrt(2)
     alike = above & (np.abs(off) <= _FAR * spread)

@@ -24,37 +24,37 @@ from strakes.targets.mountinfo import find_mount, read_mounts
 from strakes.targets.workspace import Workspace
 from strakes.watch.values import WatchEvent
 
-# Operations per second of each kind.
+# Rate of each kind of operation, per second.
 RATE_PER_S = 1.0
-# Kind of the probe -> name in figures and service levels.
+# Kind of operation of the probe -> its name in metrics and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
-# Time until a failed probe is restarted, and time without failures until a failure has ended.
+# Seconds until a failed probe is restarted, and seconds without failed operations until the failure has ended.
 _AGAIN_S = 60.0
-# Interval between checks of the mount point.
+# Interval in seconds between checks of the mount point.
 _MOUNTED_EACH_S = 10.0
-# An operation that waits this long hangs.
+# An operation that waits for this number of seconds is reported as hanging.
 _HANGS_S = 15.0
-# Above this latency the probe pauses, like a measurement with --neighbour.
+# If its operations take longer than this number of seconds, the probe pauses. --neighbour does the same.
 _SLOW_S = 5.0
-# Catch-up time of a probe after the watch was stopped.
+# Seconds for which a probe catches up after the watch was stopped. Its operations in this time do not count.
 _DRAINED_S = 2.0
 # Errors of a directory that was removed or replaced.
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
-# Errors of creating a file that other users get as well.
+# Errors of creating a file that also affect other users of the file system.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
-# The first operation, of any kind.
+# Kind of the first operation, as long as its real kind is not known.
 _ANY = ""
 
 
 class MountCheck:
-    """Detects that the file system of a directory was unmounted, which exposes the one below it."""
+    """Detects that the file system of a directory was unmounted, so that the path leads to another file system."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = os.path.abspath(directory)
         self._mount_point = find_mount(read_mounts(), self._directory).mount_point
 
     def why_not(self) -> str:
-        """Return why the file system is a different one, or "" if it is the same or will be mounted on access."""
+        """Return why the path leads to another file system, or "" if it does not or autofs will mount the right one."""
         mount = find_mount(read_mounts(), self._directory)
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -64,7 +64,7 @@ class MountCheck:
 
 
 class CreateTest:
-    """Creates a file in a child process, because a file system that hangs would block the watch."""
+    """Creates a file in a child process, so that a hanging file system does not block the watch."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -76,7 +76,7 @@ class CreateTest:
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Kill the child, because the file system has changed. Its file is not removed."""
+        """Kill the child, because its file system was unmounted. A file that it has created is not removed."""
         if self._child is not None:
             self._child.kill()
         self._child = None
@@ -84,8 +84,8 @@ class CreateTest:
     def run(self) -> int:
         """Create a file; return the error number, or 0 for success.
 
-        Raises MeasurementError after the time limit. The child then continues to wait, and the next call returns its
-        result.
+        Raises MeasurementError if the file system does not answer within the time limit. The child then continues to
+        wait, and the next call waits for the same child.
         """
         path = str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}")
         self._child = self._child or calls.begin("try", path, MARKER_NAME, stderr=subprocess.PIPE)
@@ -99,7 +99,7 @@ class CreateTest:
 
 
 class DirectoryProbe:
-    """The probe of ``directory``; ``run`` names its workspace. ``missed``: failed starts."""
+    """The probe of ``directory``. ``run``: name of the run in its workspace. ``missed``: number of failures."""
 
     def __init__(self, directory: Path, run: str) -> None:
         self.directory = directory
@@ -108,25 +108,25 @@ class DirectoryProbe:
         self._mount, self._test = MountCheck(directory), CreateTest(directory)
         self._stack: ExitStack | None = None
         self._probe: Probe | None = None
-        # The current workspace, or the last one if its files may remain.
+        # The current workspace, or the previous one if some of its files may be left.
         self._workspace: Workspace | None = None
         self._again_s = self._mounted_s = 0.0
         self._stopped_s = -math.inf
         self._refused = False
         self._gap: WatchEvent | None = None
-        # While operations fail: the event, their number, and the time of the last one.
+        # While operations fail: the event, the number of failed operations, and the time of the last failure.
         self._failing: tuple[WatchEvent, int, float] | None = None
         self._control = Control()
-        # Kinds whose last operation was slow.
+        # Kinds of operation whose last operation was slow.
         self._slow: set[str] = set()
-        # Kind -> due time of the next operation, which is also the due time of one that hangs.
+        # Kind of operation -> due time of the next operation, and due time of the operation that hangs.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf
         self._answered_s = 0.0
 
     def step(self, now_s: float) -> tuple[Sequence[LoggedOperation], list[WatchEvent]]:
-        """Return the new operations and events; start the probe if it does not run."""
+        """Return the operations and events since the last call; start the probe if it does not run."""
         if self._probe is None:
             return [], self._start(now_s)
         try:
@@ -137,12 +137,12 @@ class DirectoryProbe:
             taken = self._probe.take()
         except StrakesError as error:
             self.stop()
-            # The error of an operation is more specific than the error of the plan.
+            # The error of a failed operation is more specific than the error of the probe.
             fails = str(self._failing[0].evidence["why"]) if self._failing else ""
             return [], self._failed(self._mount.why_not() or fails or error.why or error.what, now_s)
         operations = [operation for operation in taken if operation.due_s > self._stopped_s + _DRAINED_S]
         if any(operation.errno in _GONE for operation in operations):
-            # The directory is gone, so these latencies are meaningless. The next start of the probe reports it.
+            # The directory is gone, so the latencies are meaningless. The next start of the probe reports the error.
             self.stop()
             self._again_s = now_s + _MOUNTED_EACH_S
             return [], []
@@ -150,9 +150,9 @@ class DirectoryProbe:
         return operations, [*self._failures(operations, now_s), *self._pause(operations, now_s)]
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-        """Pause the probe in favour of other users if its operations are slow."""
+        """Pause the probe if its operations are slow, to spare other users; return an event for the pause."""
         for operation in operations:
-            # Operations that queued behind a slow one are not slow.
+            # The time for which an operation is queued behind a slow one does not count.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -160,7 +160,7 @@ class DirectoryProbe:
             return []
         self._control = Control()
         if operations and not self._slow:
-            # The file system has recovered.
+            # The last operations were fast, so the file system has recovered.
             return []
         self.stop()
         self._again_s = now_s + _AGAIN_S
@@ -169,7 +169,7 @@ class DirectoryProbe:
         return [self._event(now_s, text, self._again_s)]
 
     def hang(self, now_s: float) -> Interruption | None:
-        """Return the interruption while operations hang, and once when it has ended."""
+        """Return the interruption while operations hang, and once more with its end; None otherwise."""
         self._hanging_s |= {
             kind: self._hanging_s.get(kind, next_s)
             for kind, next_s in self._next_s.items()
@@ -184,7 +184,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind -> waiting time of the operations that hang; infinite if no file can be created."""
+        """Return kind of operation -> seconds that its hanging operation waits; infinite for refused creates."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
@@ -204,7 +204,7 @@ class DirectoryProbe:
                 stack.close()
 
     def close(self, now_s: float) -> list[WatchEvent]:
-        """End the probe and remove its workspace; return an event if that fails."""
+        """End the probe and remove its workspace; return an event if the removal fails."""
         self.stop()
         if self._workspace is None:
             return []
@@ -223,13 +223,13 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # An operation that was lost with its engine waited until the next one was due.
+                # If the engine ended before the operation, the wait lasted until the next operation was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
 
     def _failures(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-        """Return the event that begins or ends because operations fail."""
+        """Return an event when operations begin to fail, and the event with its end when failures have stopped."""
         failed = [operation for operation in operations if not operation.acknowledged]
         if failed and self._failing is not None:
             self._failing = (self._failing[0], self._failing[1] + len(failed), now_s)
@@ -258,7 +258,7 @@ class DirectoryProbe:
             if why_not := self._mount.why_not():
                 self._test.forget()
                 raise EnvironmentLacksError(why_not)
-            # Creating the workspace raises the error itself.
+            # Ignore other errors here: creating the workspace raises them again.
             self._refused = self._test.run() in _REFUSALS
             with interrupts_deferred():
                 workspace = stack.enter_context(self._make_workspace())
@@ -281,13 +281,13 @@ class DirectoryProbe:
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
-        # Checking the mount point is cheap; after a hang the probe starts with the first answer.
+        # Checking the mount point is cheap, so retry soon. After a hang, start the probe at the first answer.
         self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s
         self.missed += 1
         known, event = self._gap, self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
-        # The event has the first reason; its end will have the last one.
+        # The event is reported with the first reason, and its end with the last reason.
         self._gap = replace(known or event, evidence={"why": why})
         return [] if known else [self._gap]
 
@@ -295,7 +295,7 @@ class DirectoryProbe:
         return WatchEvent("gap", f"probe of {self.directory}", now_s, now_s, text, ended_s)
 
     def _make_workspace(self) -> Workspace:
-        """Create the workspace, after removing the remains of the last one or of a killed watch."""
+        """Remove what an earlier workspace or a killed watch has left, and create the workspace."""
         if self._workspace is not None and (left := self._workspace.remove()):
             raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
         self._workspace = Workspace.create(self.directory, self._run)

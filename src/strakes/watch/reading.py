@@ -1,4 +1,4 @@
-"""One reading of a source of counters, and differences of counters over windows of at least 15 s."""
+"""A reading of the counters of one source, and differences of counters over windows of at least 15 s."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
 
-# Peer groups.
+# Names of the peer groups.
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
-# Shorter windows hold too few requests for a comparison.
+# Minimum length of a window in seconds. Shorter windows have too few requests for a comparison.
 WINDOW_S = 15.0
-# Two readings further apart are not compared.
+# Maximum number of seconds between two readings that are compared.
 LONGEST_S = 20 * WINDOW_S
 
 
@@ -35,7 +35,7 @@ class OfKind:
 
     @property
     def variance_s2(self) -> float:
-        """Return the variance of ``busy_s`` in a sample of the same number of requests."""
+        """Return the variance of the sum ``busy_s``, estimated from the times of the requests."""
         mean_s = self.busy_s / self.requests
         if self.requests < 2:
             return self.squares_s2
@@ -47,7 +47,7 @@ _NONE = OfKind(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Work:
-    """Counters of a target or disk since their reset: requests, total seconds.
+    """Counters of a target or disk since their last reset: number of requests, and total seconds of work.
 
     ``kinds``: the counters of each kind of request, if available.
     """
@@ -57,7 +57,7 @@ class Work:
     kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
     def since(self, earlier: Work) -> Work:
-        """Return the difference from an earlier reading. A counter that was reset counts from zero."""
+        """Return the difference from an earlier reading. If the counters were reset, they count from zero."""
         if self.requests < earlier.requests:
             return self
         kinds = {
@@ -82,11 +82,11 @@ class CounterReading:
     """The counters of a source at ``time_s``. Counters grow until they are reset.
 
     ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes.
-    ``clients``: client -> requests. ``full`` and ``locks``: used shares of the capacity. ``serving``: target -> time of
-    its last reset, or None if the source knows no targets. ``recovering``: targets in recovery. ``recovered``: target
-    -> end of its last recovery. ``waits``: times in the view of a client without a target. ``connected``: target ->
-    time of the connection of a client, 0 if it is disconnected. ``figures``: values whose level is watched.
-    ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``clients``: client -> requests. ``full`` and ``locks``: name -> used share of the space or locks. ``serving``:
+    target -> last reset of its counters (0: unknown); None if the source lists no targets. ``recovering``: targets in
+    recovery. ``recovered``: target -> end of its last recovery. ``waits``: interruptions of targets for a client.
+    ``connected``: target -> time when a client connected to it, 0 if disconnected. ``figures``: metric -> value, whose
+    level is watched. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str
@@ -108,13 +108,13 @@ class CounterReading:
 
     @property
     def has_service_times(self) -> bool:
-        """Return whether servers report service times; before Lustre 2.13 they count requests only."""
+        """Return whether servers report service times. Lustre servers before 2.13 only count requests."""
         return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())
 
 
 @dataclass(frozen=True)
 class Window:
-    """Differences between two readings of one source."""
+    """Differences between the counters of two readings. Times are Unix time."""
 
     began_s: float
     ended_s: float
@@ -127,13 +127,13 @@ class Window:
 
 
 class Windows:
-    """Cuts the counters of one group into windows. A clock step ends the window."""
+    """Cuts the counters of one group into windows. A clock step discards the current window."""
 
     def __init__(self) -> None:
         self._first: tuple[float, Mapping[str, Work]] | None = None
 
     def add(self, time_s: float, work: Mapping[str, Work]) -> Window | None:
-        """Add counters; return the window that they complete, if any."""
+        """Add counters; return the window that they complete, or None."""
         if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
             self._first = (time_s, work)
             return None
@@ -150,7 +150,7 @@ def client_and_host(directory: str) -> str:
 
 
 def directory_of(source: str) -> str:
-    """Return the directory of such a source; return other names unchanged.
+    """Return the directory in a name from ``client_and_host``; return other names of sources unchanged.
 
     >>> directory_of(client_and_host("/scratch")), directory_of("oss1")
     ('/scratch', 'oss1')

@@ -1,4 +1,4 @@
-"""Read recorded counters: output of `lctl get_param` after lines `### UNIX-TIME`, a file per machine, maybe gzipped."""
+"""Read recorded counters: a file per machine, maybe gzipped, of `### UNIX-TIME` lines and `lctl get_param` output."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-# Largest time in seconds that datetime can format.
+# Upper limit of Unix times in seconds. datetime can format all times below it.
 _FURTHEST_S = 1e11
-# Characters; lines of job statistics have some hundred.
+# Maximum number of characters in a line. Lines of job statistics have some hundred.
 _MOST_LINE = 1 << 20
-# Most bytes of memory for one reading of a machine. Job statistics of a large machine have some MB.
+# Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
-# Memory of a line in a list.
+# Memory in bytes of a line in a list, in addition to its characters.
 _LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
@@ -36,7 +36,7 @@ _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 
 @dataclass
 class Contents:
-    """Time span and kinds of counters of recordings."""
+    """Time span of recordings, and the kinds of counters in them."""
 
     first_s: float = math.inf
     last_s: float = -math.inf
@@ -52,7 +52,7 @@ class Contents:
         return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
     def add(self, reading: CounterReading) -> None:
-        """Add a reading."""
+        """Include the time and the kinds of counters of a reading."""
         self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
         self._seen |= {kind for kind in _COUNTERS if getattr(reading, kind)}
         if reading.has_service_times or reading.work.keys() == {DISKS}:
@@ -84,7 +84,7 @@ def is_recording(path: Path) -> bool:
 
 
 def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
-    """Return the readings of all files in order of time. Raises BadInputError."""
+    """Yield the readings of all files in order of time. Raises BadInputError if a file cannot be read."""
     with ExitStack() as stack:
         files = [stack.enter_context(open_lines(path)) for path in paths]
         streams = [_of_file(path, lines) for path, lines in zip(paths, files, strict=True)]
@@ -93,9 +93,9 @@ def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open a text file that may be compressed; yield an iterator over its lines. Both raise BadInputError.
+    """Open a text file that may be gzipped; yield an iterator over its lines.
 
-    Long lines are refused, so that a file cannot exhaust the memory.
+    Opening and iterating raise BadInputError, also for lines that are so long that they could exhaust the memory.
     """
     try:
         with open_regular(path) as file:
@@ -104,7 +104,7 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
             plain = gzip.GzipFile(fileobj=file) if compressed else file
             begin = plain.read(2)
             plain.seek(0)
-            # Spreadsheets write a byte order mark in both encodings.
+            # Spreadsheets begin UTF-8 and UTF-16 files with a byte order mark.
             encoding = "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
             with io.TextIOWrapper(cast("BinaryIO", plain), encoding=encoding, errors="replace", newline="") as text:
                 yield _lines_of(path, text)
@@ -129,7 +129,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     for number, line in enumerate(text, 1):
         where = f"{path}:{number}"
         if not line.startswith(MARK):
-            # Patterns with white space take quadratic time in the length of white space.
+            # Shorten white space: the parser of the line takes quadratic time in the length of white space.
             lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_BYTES
             if size > _MOST_READING:
@@ -154,7 +154,7 @@ def _time(line: str, where: str) -> float:
 
 
 def unix_seconds(number: float) -> float:
-    """Return Unix time in seconds from seconds, ms, us or ns. Numbers from 1e11 up (the year 5138) are no seconds.
+    """Convert Unix time in s, ms, us or ns to seconds. The size shows the unit: 1e11 s would be the year 5138.
 
     >>> unix_seconds(1704067200), unix_seconds(1704067200000), unix_seconds(1704067200000000000)
     (1704067200.0, 1704067200.0, 1704067200.0)

@@ -27,19 +27,19 @@ from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
-# Most rows: four series with a value per minute for a year. Doubled, a file can take twice the memory.
+# Maximum number of rows: four series, one value per minute, for a year. Memory grows in proportion.
 MOST_ROWS = 2_000_000
-# False changes of members of a peer group per accepted false alarm: such an alarm blames one member, so it costs more.
-# Doubled, their number doubles.
+# Number of false changes of single members of a peer group for each accepted false alarm. The number is below 1 because
+# an alarm that blames one member costs more.
 _FOR_CHANCE_OF_EQUALS = 0.5
-# Changes to the worse of one file that began within three days are one alarm.
+# A change to the worse that begins within three days of the previous one belongs to the same alarm.
 _ONE_ALARM_S = 3 * 86400.0
 # Largest accepted value; counters have 8 bytes. Powers and sums of such values are finite.
 _MOST_VALUE = 2.0**64
-# Earliest and last time in seconds. Numbers below the year 1980 are days since 1900, as in spreadsheets, or no times;
+# First and last accepted Unix time. Lower numbers (before 1980) are no Unix times: spreadsheets write days since 1900.
 # datetime ends at the year 9999.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
-# Accepted number and share of rows without a number, such as a word on a day without a measurement.
+# Accepted number and share of rows that cannot be read, such as a word on a day without a measurement.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 _SEPARATORS = (",", ";", "\t", "|")
 _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
@@ -47,7 +47,7 @@ _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
 
 @dataclass(frozen=True)
 class Columns:
-    """Roles of the columns."""
+    """Names of the columns with the times, with the values, and with the names of the series (``by``)."""
 
     time: str
     value: str
@@ -56,7 +56,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. ``learning``: series too short for a test. ``passed_over``: rows without a time or value."""
+    """Result of a replay. ``learning``: series that are too short. ``passed_over``: number of skipped rows."""
 
     events: tuple[WatchEvent, ...]
     series: int
@@ -66,13 +66,13 @@ class Replay:
 
     @property
     def alarms(self) -> int:
-        """Return the number of changes to the worse; simultaneous ones count once."""
+        """Return the number of changes to the worse. Changes within three days of each other count once."""
         began = sorted(event.began_s for event in self.events if event.alarm)
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > _ONE_ALARM_S)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the omissions, one line each."""
+        """Return a line about series that are too short and a line about skipped rows, if there are any."""
         short = f"too short, with fewer than {LEARN} values: {names(self.learning)}"
         skipped = f"{counted(self.passed_over, 'row')} skipped: no time or no value"
         return ((short,) if self.learning else ()) + ((skipped,) if self.passed_over else ())
@@ -88,7 +88,7 @@ class Replay:
 
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Return the series of a CSV file and the number of skipped rows. Raises BadInputError."""
+    """Return the series of a CSV file and the number of skipped rows. Raises BadInputError if it cannot be read."""
     separator, header = _header(path, columns)
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by)}
     groups: dict[str, list[tuple[float, float]]] = {}
@@ -122,7 +122,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
 
 
 def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
-    """Return the separator and the names of the columns. The separator is the one that gives the requested columns."""
+    """Return the separator that gives most of the requested columns, and the names of all columns."""
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():
@@ -146,7 +146,7 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield the rows below the header with their numbers, or None if the number of columns differs."""
+    """Yield number and cells of each row below the header. Cells are None if the row has too few or too many."""
     with open_lines(path) as lines:
         reader = csv.reader(lines, delimiter=separator, strict=True)
         try:
@@ -179,9 +179,10 @@ def replay(
     worse_up: bool = False,
     equals: bool = False,
 ) -> Replay:
-    """Run the detector of levels over every series of the file. Raises BadInputError.
+    """Run the detector of level shifts over every series of the file. Raises BadInputError if the file is not usable.
 
-    ``equals``: the series form a peer group, and each is divided by the simultaneous mean of its peers.
+    ``worse_up``: higher values are worse. ``equals``: the series form a peer group, and each series is divided by the
+    simultaneous mean of its peers.
     """
     series, passed_over = read_series(path, columns)
     events: list[WatchEvent] = []
@@ -198,7 +199,7 @@ def replay(
 
 
 def _shares(series: list[WatchedSeries], path: Path) -> list[WatchedSeries]:
-    """Return the series relative to their peers. Raises BadInputError without common times or values above zero."""
+    """Return series relative to their peers. Raises BadInputError if they lack common times or values above zero."""
     if shares := [share for share in shares_of_equals(series) if len(share.times)]:
         return shares
     counts = Counter(time_s for member in series for time_s in member.times.tolist())
@@ -214,16 +215,16 @@ def _shares(series: list[WatchedSeries], path: Path) -> list[WatchedSeries]:
 def changes_of(
     series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, of_equals: bool = False
 ) -> list[WatchEvent]:
-    """Return the changes of one series with their ends. ``of_equals``: it is a member of a peer group."""
+    """Return the changes of one series with their ends. ``of_equals``: the series is a member of a peer group."""
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
     levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up, of_equals=of_equals)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
-    # The last version of an event has its end.
+    # The detector repeats an event with its end, so keep the last version of each event.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())
 
 
 def _parse_time(text: str) -> float:
-    """Return the Unix time of a text in Unix time (also in ms, us or ns) or ISO 8601, or NaN for another text.
+    """Parse a Unix time (in s, ms, us or ns) or ISO 8601 time; return Unix time in seconds, or NaN for other texts.
 
     >>> _parse_time("1487030400.0"), _parse_time("2017-02-14T00:00:00"), _parse_time("1487030400000")
     (1487030400.0, 1487030400.0, 1487030400.0)

@@ -1,6 +1,6 @@
-"""The store of a watch: a line per minute in a file per day, kept for 400 days, and events, kept forever.
+"""The store of a watch: a file per day with a line per minute, kept for 400 days, and a file of events, kept forever.
 
-A torn last line is removed when the file is opened again.
+An incomplete last line is removed when the store is opened for writing.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ DAY_S = 86400.0
 _KEPT_DAYS = 400
 _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
-# Largest number of events that wait for a store that cannot be written. Doubled, they take twice the memory.
+# Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
 _MOST_LATE = 1000
-# Rows of a thousand servers are below 100 KiB. A longer line is none of ours.
+# Maximum length of a line. Rows of a thousand servers are below 100 KiB, so a longer line is damage.
 _MOST_LINE_BYTES = 1 << 20
-# Older events are not read: about 40,000 fit, and a page shows 500.
+# Only the last 16 MiB of events are read: about 40,000 events, of which a page shows 500.
 _MOST_EVENTS_BYTES = 16 << 20
-# The year 9892; datetime ends at 9999.
+# Upper limit of Unix times, in the year 9892. datetime ends at the year 9999.
 _MOST_TIME_S = 2.5e11
 
 
 @dataclass(frozen=True)
 class RingRow:
-    """Figures of an interval that begins at ``time_s`` and lasts ``seconds``."""
+    """Latencies (name -> histogram) of an interval that begins at ``time_s`` (Unix time) and lasts ``seconds``."""
 
     time_s: float
     seconds: float
@@ -55,7 +55,7 @@ class RingRow:
 class Ring:
     """A store in a directory. ``lost``: number of rows and events that could not be written.
 
-    ``to_read``: open it read-only. ``damaged``: file -> unreadable lines at the last reading.
+    ``to_read``: open the store read-only. ``damaged``: file -> number of unreadable lines when last read.
     """
 
     def __init__(self, directory: Path, *, to_read: bool = False) -> None:
@@ -101,7 +101,7 @@ class Ring:
                 raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 
     def add(self, row: RingRow) -> bool:
-        """Write the row of a minute; return whether that succeeded."""
+        """Write the row of a minute, and events that wait; return whether everything was written."""
         figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
         line = json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
         kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)
@@ -109,7 +109,7 @@ class Ring:
         return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
-        """Write an event; return whether that succeeded. If not, it is written later."""
+        """Write an event; return whether it was written. If not, a later call writes it."""
         self._late.append(json.dumps(asdict(event)))
         if len(self._late) > _MOST_LATE:
             self._late.popleft()
@@ -117,19 +117,19 @@ class Ring:
         return self._write_late()
 
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
-        """Yield the rows, oldest first, without damaged lines."""
+        """Yield the rows from ``since_s`` to before ``until_s``, oldest first; skip damaged lines."""
         for path in sorted(self.directory.glob(_ROWS)):
             if since_s - DAY_S < _day(path) * DAY_S < until_s:
                 yield from (row for row in self._read(path, _row) if since_s <= row.time_s < until_s)
 
     def kept_until_s(self) -> float | None:
-        """Return the end of the last row, or None."""
+        """Return the end of the last row as Unix time, or None without rows."""
         newest = max(self.directory.glob(_ROWS), default=None)
         rows = self.rows(_day(newest) * DAY_S) if newest else ()
         return max((row.time_s + row.seconds for row in rows), default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
-        """Return the last version of each event in the last 16 MiB, without damaged lines."""
+        """Return the last version of each event since ``since_s``, from the last 16 MiB; skip damaged lines."""
         found = {event.key: event for event in self._read(self.directory / _EVENTS, _event, _MOST_EVENTS_BYTES)}
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
@@ -222,7 +222,7 @@ def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:
 
 
 def _mend(path: Path) -> None:
-    """Cut off a torn last line."""
+    """Remove an incomplete last line, which an interrupted write leaves."""
     with os.fdopen(open_kept(path, os.O_RDWR), "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:

@@ -3,8 +3,8 @@
 A higher load does not make a target slow, because only the service time counts. A different mixture of requests does
 not either: the peers are weighted by the mixture of the target, and larger requests may take longer in proportion.
 The windows need not be independent: each of several consecutive windows must exceed the bound, and the confidence
-follows from the number of runs of windows in the peer group that did not exceed it. If the counters report the variance
-of service times, one standard error is subtracted.
+follows from the number of such sequences in the peer group that did not exceed the bound. If the counters report the
+variance of service times, one standard error is subtracted.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
 from strakes.watch.values import WatchEvent
 
-# Least ratio to the service time of the peers, and to the usual one of the target. Doubled, a target that is five
-# times as slow as its peers is not reported.
+# A target is slow if its service time is at least this multiple of the service time of its peers. A target that is
+# usually slower than its peers is slow at this multiple of its usual service time.
 TIMES = 3.0
-# Users do not notice shorter service times.
+# Minimum service time of a slow target in seconds. Users do not notice shorter ones.
 _LEAST_S = 0.005
 _WINDOWS, _WITHOUT_PAST = 3, 6
-# Fewest requests of a window. The mean of four has a standard error of 50% of their standard deviation.
+# Minimum number of requests in a window. The mean of 4 has a standard error of 50% of their standard deviation.
 _FEWEST_REQUESTS = 4.0
-# Windows of the past of a target (3,600 seconds), and the fewest that say what is usual (60 seconds).
+# Number of past windows that are kept for a target (3,600 seconds), and minimum to know its usual ratio (60 seconds).
 _KEPT, _USUAL_FROM = 240, 4
 # Largest gap between slow windows of one event: a slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S
@@ -36,14 +36,14 @@ _APART_S = 4 * WINDOW_S
 
 @dataclass(frozen=True)
 class Named:
-    """Name of a member in events, and its target."""
+    """Name of a member of a peer group in events (``subject``), and the target that it belongs to."""
 
     subject: str
     target: str
 
 
 class SlowTargets:
-    """Slow members of one peer group, such as the disks of data targets."""
+    """Detects slow members of one peer group, such as the disks of data targets."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -52,12 +52,12 @@ class SlowTargets:
         self._slow_for: dict[str, list[_SlowWindow]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
-        """Open events by target."""
+        """Member -> its event, while the member is slow."""
         self.took: dict[str, float] = {}
-        """Service times in the last window, for targets with enough requests."""
+        """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
-        """Add counters; return the events that begin and end. ``names``: names of members other than targets."""
+        """Add counters; return events that begin or end. ``names``: member -> its names, unless it is a target."""
         window = self._windows.add(time_s, work)
         if window is None:
             return []
@@ -79,7 +79,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # Subtract the standard error for the onset only.
+        # Subtract the standard error only to begin an event, not to continue it.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
@@ -99,7 +99,7 @@ class SlowTargets:
         ratios = sorted(slow.times.took_s / slow.times.others_s for slow in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = (median(getattr(slow.times, each) for slow in run) for each in ("took_s", "others_s"))
-        # The target is less busy in the first window if the onset lies within it.
+        # If the target became slow within the first window, it was less busy there: interpolate the onset.
         first = run[0]
         share = min(1.0, first.busy / median(slow.busy for slow in run[1:]))
         self.told[name] = WatchEvent(
@@ -135,7 +135,7 @@ class SlowTargets:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Service times of the member (``least_s``: less one standard error) and of its peers for the same mixture."""
+    """Service times of a member (``least_s``: minus one standard error) and of its peers for the same mixture."""
 
     took_s: float
     least_s: float
@@ -153,14 +153,14 @@ class _SlowWindow:
 
 @dataclass
 class _OfAll:
-    """Requests of one kind: sorted service times and sizes of all members, and the total number."""
+    """Requests of one kind: mean service times and sizes of all members, both sorted, and the number of requests."""
 
     took_s: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     requests: float = 0.0
 
     def others_s(self, done: OfKind) -> float:
-        """Return the service time of the other members for requests of the size of ``done``."""
+        """Return the median service time of the other members in seconds, for requests of the size of ``done``."""
         size = done.moved / done.requests
         others_size = _median_without(self.sizes, size)
         larger = max(1.0, size / others_size) if others_size else 1.0
@@ -193,7 +193,7 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
 
 
 def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
-    """Compare ``one`` with the other members; return None if they had too few requests in common.
+    """Compare ``one`` with the other members; return None if they had too few requests of the same kinds.
 
     >>> syncs, opens = Work(8, 24, kinds={"sync": OfKind(8, 24, 72)}), Work(9, 9, kinds={"open": OfKind(9, 9)})
     >>> _compared(syncs, _by_kind([syncs, opens])) is None

@@ -1,4 +1,4 @@
-"""Sources of counters for a live watch. Each source reports the events that it cannot detect."""
+"""Sources of counters for a live watch. Each source also lists the events that it cannot detect."""
 
 from __future__ import annotations
 
@@ -25,37 +25,36 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host, grown
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
-# The rest are operations on names and attributes.
+# Class of an NFS operation. All other operations, on names and attributes, are metadata.
 _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
-# Least time in seconds; the kernel counts whole milliseconds.
+# Minimum time of an operation in seconds, in the place of zero: the kernel counts whole milliseconds.
 _LEAST_S = 1e-5
-# Linux 3.10 counts below zero, which is printed as a number of 64 bits.
+# Larger times are negative numbers, which Linux 3.10 prints as unsigned 64-bit numbers.
 _WRAPPED_S = 2.0**62 / 1000
-# Consecutive readings with waiting requests and no replies until an outage is reported. Doubled, it is reported
-# 20 seconds later.
+# Number of consecutive readings, 10 s apart, with waiting requests and no replies until an outage is reported.
 _SILENT = 2
 _JOBS = ".job_stats"
-# Waits of clients are the most expensive query. If counters identify the serving server, the waits are read with every
-# fourth reading, and with each of the four readings after a server change. Doubled, the interval doubles.
+# Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every
+# fourth reading, and in each of the four readings after a change of the server.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
-# Limit of the processor share of readings, with their child processes, as a mean over about 4 readings. Beyond it the
-# interval grows up to _SELDOM_S.
+# Readings and their child processes may take 0.7% of a processor, as a mean over about 4 readings. If they take more,
+# the interval between readings grows, up to _SELDOM_S.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 
 def _spent_s() -> float:
-    """Return the processor time of this process and of its ended children."""
+    """Return the processor time in seconds of this process and of its ended children."""
     return sum(os.times()[:4])
 
 
 def _why(error: StrakesError) -> str:
-    # Omit the name of the call that was not answered, so that one hang is one message.
+    # Omit the name of the unanswered call, so that all errors of one hang have the same text.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
-    """Source of readings, which have errors as values."""
+    """A source of readings. Readings contain errors; none are raised."""
 
     name: str
     every_s: float
@@ -65,7 +64,7 @@ class CounterSource(Protocol):
         ...
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that this source cannot detect, one sentence each, given a first reading."""
+        """Return the events that this source cannot detect, one sentence each, judged by its first reading."""
         ...
 
 
@@ -78,7 +77,7 @@ class LustreSource:
     parameters: tuple[str, ...]
     disks: bool
     every_s: float = 10.0
-    # This is the only source for the file system.
+    # Whether this is the only source for the file system.
     alone: bool = False
     spent_s: Callable[[], float] = _spent_s
     _jobs_s: float = 0.0
@@ -99,7 +98,7 @@ class LustreSource:
         return reading
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that the counters of this machine cannot show."""
+        """Return the events that the counters of this machine cannot show, one sentence each."""
         served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
         lines = {
             "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
@@ -119,7 +118,7 @@ class TargetSource:
     name: str
     target: Target
     every_s: float = _EVERY_S
-    # Another source reports the waits of clients.
+    # Whether another source reports the waits of clients.
     waits_elsewhere: bool = False
     probed: bool = True
     spent_s: Callable[[], float] = _spent_s
@@ -134,7 +133,7 @@ class TargetSource:
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
-        """Ask for counters, interruptions and sizes."""
+        """Read counters, interruptions and used space; lengthen the interval if that takes much processor time."""
         if why_not := self._mounted.why_not():
             return CounterReading(self.name, time_s, missing=(why_not,))
         before_s = self.spent_s()
@@ -157,7 +156,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # This call starts a process. A working probe shows already whether the file system answers.
+            # fullness() starts a process. Call it rarely if a probe already shows whether the file system answers.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
@@ -171,7 +170,7 @@ class TargetSource:
         return replace(reading, clients=clients, full=full, waits=waits, missing=missing)
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that cannot be detected here, one sentence each, from a first reading."""
+        """Return the events that cannot be detected here, one sentence each, judged by the first reading."""
         local, lines = isinstance(self.target, LocalTarget), []
         if not reading.work:
             reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]
@@ -200,7 +199,7 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return the time of the reading in which the number of a target's server last changed, or 0.0."""
+        """Return the time of the reading in which the number of a target's server last changed, or 0.0 if never."""
         before, since = self._numbers.get(target, (number, 0.0))
         self._numbers[target] = (number, since if number == before else time_s)
         return self._numbers[target][1]
@@ -209,8 +208,8 @@ class TargetSource:
 class NfsSource:
     """Source for an NFS mount: the client's counters of requests, and whether the server answers.
 
-    ``server``: server in the mount source. ``read_text`` returns /proc/self/mountstats. The mount itself is never read,
-    so that this works while the server does not answer.
+    ``server``: host name of the server. ``read_text`` returns /proc/self/mountstats. The mount itself is never read, so
+    the source works while the server does not answer.
     """
 
     every_s = 10.0
@@ -224,11 +223,11 @@ class NfsSource:
         self.name = f"{mount_point} NFS client"
         self._mount_point, self._server, self._read_text = mount_point, server, read_text
         self._before: NfsMount | None = None
-        # Last reading in which no request was waiting, or in which replies had arrived, and number of readings since.
+        # Time of the last reading without waiting requests or with new replies; number of readings since then.
         self._answered_s, self._silent = 0.0, 0
 
     def read(self, time_s: float) -> CounterReading:
-        """Return the increase since the last reading, or a reading with the error."""
+        """Return the latencies and interruptions since the last reading, or a reading with the error."""
         try:
             now = read_mountstats(self._read_text(), self._mount_point)
         except OSError as error:
@@ -243,12 +242,12 @@ class NfsSource:
         return CounterReading(self.name, time_s, figures=figures, waits=waits)
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return nothing, because errors are in the readings."""
+        """Return an empty tuple, because the readings themselves report errors."""
         del reading
         return ()
 
     def _figures(self, before: NfsMount, now: NfsMount) -> dict[str, float]:
-        """Return the times of an operation of each class."""
+        """Return metric -> mean reply time or queue time in seconds, for reads, writes and metadata operations."""
         totals: dict[str, list[float]] = {}
         for name, operation in now.operations.items():
             if name != "NULL" and max(operation.queue_s, operation.rtt_s, operation.execute_s) <= _WRAPPED_S:
@@ -265,7 +264,7 @@ class NfsSource:
         return figures
 
     def _waits(self, time_s: float, before: NfsMount, now: NfsMount) -> tuple[Interruption, ...]:
-        """Return the interruption while the server does not answer, and once when it has ended."""
+        """Return the interruption while the server does not answer, and once more with its end; otherwise nothing."""
         answered_s, silent = self._answered_s, self._silent
         if now.received == before.received and now.sent > now.received:
             self._silent, ended_s = silent + 1, None
@@ -283,7 +282,7 @@ def reading_of_counters(
     since: Callable[[str, float, float], float],
     group: str = DATA_TARGETS,
 ) -> CounterReading:
-    """Return a reading from counters under their common names. ``group``: peer group of the data targets."""
+    """Return a reading from counters of any file system. ``group``: name of the peer group of its data targets."""
     work: dict[str, dict[str, Work]] = {}
     serving: dict[str, float] = {}
     for target, counters in observation.items():
@@ -305,7 +304,7 @@ def reading_of_counters(
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
-    """Return the sources of one directory; ``probed``: a probe works in it."""
+    """Return the sources for the directory of a target. ``probed``: a probe works in the directory."""
     name = str(target.path)
     if isinstance(target, NfsTarget):
         mount = target.mount

@@ -1,4 +1,4 @@
-"""Input and output of a watch, as frozen values; events as lines for people."""
+"""Series and events, which are input and output of a watch; text lines for events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOCK = "clock"
 
 @dataclass(frozen=True)
 class WatchedSeries:
-    """One figure over time, oldest first; NaN is a missing value."""
+    """One metric over time, oldest value first. ``times``: Unix time. NaN: a missing value."""
 
     name: str
     times: Numbers
@@ -30,7 +30,7 @@ class WatchedSeries:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """An event for the operator. Times are Unix time; ``ended_s`` is None while it lasts or if the end is unknown.
+    """An event for the operator. Times are Unix time. ``ended_s``: None while the event lasts or if its end is unknown.
 
     ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
     probability, or None for a fact that was read and not inferred. ``gain``: a change to the better, which raises no
@@ -58,12 +58,12 @@ class WatchEvent:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return the identity of the event, which its end shares."""
+        """Return the identity of the event. All versions of an event, such as its begin and its end, share it."""
         return self.kind, self.subject, self.began_s
 
     @property
     def certainty(self) -> str:
-        """Return the probability in percent, at most 99.9 %; empty for a fact.
+        """Return the probability in percent, at most 99.9 %, or an empty text for a fact.
 
         >>> [WatchEvent("heavy", "", 0, 0, "", sure=sure).certainty for sure in (0.99964, 1.0, 0.9, None)]
         ['99.9 %', '99.9 %', '90 %', '']
@@ -72,7 +72,7 @@ class WatchEvent:
 
 
 def line(event: WatchEvent) -> str:
-    """Return one event as a line."""
+    """Return an event as a line of text."""
     # Pad years before 1000 to four digits.
     when = datetime.fromtimestamp(event.began_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
     parts = [f"{when} {event.kind:<11} {for_terminal(event.text)}"]

@@ -1,4 +1,4 @@
-"""All detectors of a watch, which turn readings into events. Pure, online, and in bounded memory."""
+"""All detectors of a watch. They turn readings into events one by one, without I/O and in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from strakes.watch.values import WatchEvent
 
 # The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
-# False level shifts per accepted false alarm: twice the number, since gains raise no alarm.
+# Number of false level shifts for each accepted false alarm. Half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
-# Levels are detected in medians over this time, which resolve the daily seasonality.
+# Levels are detected in medians over this number of seconds, which is short enough to see the daily seasonality.
 LEVEL_S = 300.0
-# Limit of the number of figures; doubled, they take twice the memory.
+# Maximum number of metrics. Memory grows in proportion.
 MOST_FIGURES = 200
 # A longer interval between two readings is reported as a gap. After it, the onset of a saturation is unknown.
 _GAP_S = 300.0
-# Shares of the capacity at which a saturation begins and ends. With one bound, noise at it would raise many alarms.
+# Shares of the capacity at which a saturation begins and ends. With a single bound, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 
 
 class Watch:
-    """All detectors. ``alarms_a_month``: accepted number of false level alarms a month over all figures."""
+    """All detectors. ``alarms_a_month``: accepted number of false alarms a month about the levels of all metrics."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -37,20 +37,20 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        # Group -> source -> time and counters, since a peer group may span several servers.
+        # Peer group -> source -> time and counters. A peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._names: dict[str, Named] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
-        # Capacity -> last time below the bound.
+        # Capacity -> last time at which its used share was below the bound.
         self._less_s: dict[tuple[str, str], float] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        # Open slow targets and heavy jobs, with the member or unit of which they were reported.
+        # Slow target or heavy job -> the name or unit with which its unfinished event was reported.
         self._reported_as: dict[tuple[str, str], str] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Add a reading; return its events in order of their onset."""
+        """Add a reading; return the events that it reveals, ordered by their begin."""
         events = self._gap(reading)
         events += self.outages.add(reading)
         events += self._work(reading)
@@ -75,11 +75,11 @@ class Watch:
 
     @property
     def top(self) -> dict[str, list[tuple[str, float]]]:
-        """Return the jobs or clients that cause the load, by unit: name and share."""
+        """Return unit -> name and share of the load of each job or client that causes most of it."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Skip the time during which the watch was stopped or by which the clock was set. The caller reports it."""
+        """Do not report these seconds as a gap: the caller reports that the watch was stopped or the clock was set."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -109,11 +109,11 @@ class Watch:
                 self._names[key] = Named(f"{target} ({DISKS} {disk})", target)
             work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
             events += self._slow[DISKS].add(reading.time_s, work, self._names)
-        # If a disk is slow, its target is slow, too.
+        # A slow disk makes its target slow; report only one of them.
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
     def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
-        """Return the newest counters of each member of a group."""
+        """Return the newest counters of each member of a peer group on all servers."""
         of_sources = self._work_of.setdefault(group, {})
         of_sources[reading.source] = (reading.time_s, work)
         newest: dict[str, Work] = {}
@@ -122,14 +122,14 @@ class Watch:
         return newest
 
     def _is_new(self, event: WatchEvent, culprit: str, reported_as: str) -> bool:
-        """Return False for a duplicate: a culprit is reported once while it lasts, and ends as it was reported."""
+        """Return False if another event already reports the same culprit under another name, else True."""
         key = (event.kind, culprit)
         if event.ended_s is None:
             return self._reported_as.setdefault(key, reported_as) == reported_as
         return self._reported_as.get(key) == reported_as and bool(self._reported_as.pop(key))
 
     def _saturation(self, reading: CounterReading, shares: Mapping[str, float], words: str) -> list[WatchEvent]:
-        """Compare shares of capacity with their bounds."""
+        """Return saturations that begin or end. ``shares``: used shares of capacity. ``words``: message template."""
         events = []
         for subject, share in shares.items():
             key, now_s = (reading.source, subject), reading.time_s

@@ -1,5 +1,5 @@
-"""The studies, one module for each: factors, cells, questions, figures; and how one cell is measured.
+"""The studies, one module for each: factors, cells, questions, figures; and the measurement of one cell.
 
-Options enter; plans of cells leave, and answers once they are measured. ``measure_*.py`` carries out one trial,
-``neighbour*.py`` protects other users of the file system meanwhile. First file to read: ``study.py``.
+A study turns options into plans of cells, and the measured cells into answers. ``measure_*.py`` carries out one trial,
+``neighbour*.py`` protects other users of the file system during the trial. First file to read: ``study.py``.
 """

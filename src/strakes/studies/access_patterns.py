@@ -1,4 +1,4 @@
-"""access-patterns: one or many files, whole, segmented or strided access; S5's statements become claims."""
+"""access-patterns: one or many files, with whole, segmented or strided access. After Zanon Boito et al. (2009), S5."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
-# S5 repeated to 10 % relative error, whole reads of one file to 5 %; ratios within that count as equal.
+# Zanon Boito et al. measured to 10 % relative error, whole reads of one file to 5 %. Ratios within it count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -29,7 +29,7 @@ _THEIRS = {
     "strided worse the finer",
     "write": "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer",
 }
-# Titles of figures by axis and operation.
+# Titles of figures, by axis and operation.
 _TITLES = {
     "requests": {
         "write": "Access patterns: writes by request size",
@@ -43,14 +43,18 @@ _TITLES = {
 # Titles of questions.
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
-# Ratios of claims: of one request size to another, and of one number of clients to another.
+# Texts for the ratio between two request sizes, and for the ratio between two numbers of clients.
 _OF_SIZES = {"write": "writes, {first} to {second}", "read": "reads, {first} to {second}"}
 _OF_CLIENTS = {"write": "writes, {first} to {second} clients", "read": "reads, {first} to {second} clients"}
 _WITH_CLIENTS = "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose with clients"
 
 
 class AccessPatterns(Study):
-    """Bandwidth of SFWA, MFWA, SFSA and strided SFSA, by request size and by number of clients."""
+    """Bandwidth of access patterns, by request size and by number of clients.
+
+    SFWA: every rank reads a single whole file. MFWA: a file for each rank. SFSA: a segment of a shared file for each
+    rank; strided SFSA: segments of all ranks interleaved.
+    """
 
     name = "access-patterns"
     title = "Access patterns"
@@ -58,7 +62,7 @@ class AccessPatterns(Study):
     source = "S5"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell per pattern and request size, and per pattern and number of clients."""
+        """Return a cell for each pattern and request size, and for each pattern and number of clients."""
         amount = context.amount_bytes(context.team)
         amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
         for size in _SIZES:
@@ -68,9 +72,9 @@ class AccessPatterns(Study):
                 else:
                     reason = f"needs more than the {format_bytes(amount)} per rank that fit"
                     yield self.skipped(reason, pattern=pattern, transfer_bytes=size)
-        # Every client moves the amount that fits with the most clients, so that only their number varies.
+        # Every client moves the amount that fits with the largest number of clients, so that only their number varies.
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // 32)  # S5's clients wrote and read 32 objects each
+        size = max(4 * KIB, each // 32)  # the published clients wrote and read 32 objects each
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")
@@ -86,8 +90,8 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # Every rank reads the whole file, so the file has the size of one rank's amount. All ranks write it, in
-            # requests as large as they can be: the time of writing is not measured.
+            # Every rank reads the whole file, so the file has the size of the amount of one rank. All ranks write parts
+            # of it in the largest possible requests, because the time of writing is not measured.
             block = max(1, amount // ranks // size) * size
             largest = math.gcd(block, _SIZES[-1])
             direct = bypasses_cache(context)
@@ -105,7 +109,7 @@ class AccessPatterns(Study):
         return self.cell(context, key, settings, phases, WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by request size and by number of clients, with S5's results for reference."""
+        """Return bandwidth by request size and by number of clients, with the published results."""
         return [
             self.figure(
                 lines(
@@ -131,7 +135,7 @@ class AccessPatterns(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask whether strides and a shared file cost anything, for writes and for reads."""
+        """Return questions for writes and reads: strided or contiguous access, and shared or own files."""
         sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
@@ -154,7 +158,7 @@ class AccessPatterns(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return S5's statements as claims about the measured cells."""
+        """Return the published statements as claims, which the measured cells can confirm or refute."""
         sizes, clients = _levels(results, "requests", "transfer_bytes"), _levels(results, "clients", "ranks")
         if not sizes:
             return []
@@ -228,7 +232,7 @@ class AccessPatterns(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return each pattern's rate at the largest number of clients, if clients were varied."""
+        """Return the rate of each pattern with the most clients, if the number of clients was varied."""
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(

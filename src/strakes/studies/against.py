@@ -1,4 +1,4 @@
-"""A study run on two file systems, or with two values of a setting. Every block visits each cell on both sides."""
+"""A study run on two file systems, or with two values of a setting. Every block measures each cell on both sides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.studies.compose import ask, level_text
 from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
-# Setting of each cell: "A" or "B".
+# Name of the setting that contains the side of a cell: "A" or "B".
 _SIDE = "side"
 _MOST_LINES = 3
 
@@ -21,8 +21,8 @@ _MOST_LINES = 3
 class Against(Study):
     """A paired comparison with two cells for each cell of the inner study.
 
-    Side A is the measured file system and side B the one given with --against. With ``knob`` both sides use the same
-    file system; the setting has the value ``before`` on side A and ``after`` on side B.
+    Side A is the measured file system, and side B is the file system given with --against. With ``knob`` both sides are
+    the same file system; the setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
@@ -42,7 +42,7 @@ class Against(Study):
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Cells:
-        """Return every cell of the inner study twice, once for each side. Skipped cells appear once."""
+        """Return every cell of the inner study twice, once for each side. Skipped cells are returned once."""
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 yield replace(cell, study=self.name)
@@ -57,11 +57,11 @@ class Against(Study):
                 yield own
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the inner study's figures of side A, each with the series of both sides."""
+        """Return the figures of the inner study with the series of both sides."""
         figures = []
         for figure in self.inner.figures(self._side(results, "A")):
             if len(figure.series) > _MOST_LINES:
-                # More than three pairs of lines cannot be distinguished in one figure: draw one figure for each line.
+                # More than three pairs of lines cannot be distinguished in one figure, so draw a figure for each pair.
                 for line in figure.series:
                     title = gettext("{title}: {line}: A against B", title=figure.title, line=line.name)
                     figures.append(self._with_both(replace(figure, title=title, series=(line,)), results))
@@ -71,7 +71,7 @@ class Against(Study):
         return figures
 
     def _with_both(self, figure: Figure, results: Results) -> Figure:
-        """Return a figure of side A with the same series of side B added."""
+        """Return a figure of side A, to which the corresponding series of side B are added."""
         measured = {cell.id for cell in results.measured if cell.estimate is not None}
         others = []
         for line in figure.series:
@@ -82,9 +82,9 @@ class Against(Study):
         return replace(figure, study=self.name, series=tuple(replace(line, name=name) for name, line in lines))
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which side is better in each mean of the inner study, in each measure, and over all measures.
+        """Return the question "which side is better?" for each mean, for each measure, and for all measures together.
 
-        Also return the inner study's questions for each side separately.
+        Also return the questions of the inner study for each side separately.
         """
         pairs = self._pairs(results)
         each = [
@@ -113,7 +113,7 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the inner study's summaries for each side."""
+        """Return the summaries of the inner study for each side."""
         return [
             replace(
                 finding,
@@ -126,7 +126,7 @@ class Against(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the inner study's headlines of both sides."""
+        """Return the headlines of the inner study for both sides."""
         return [
             replace(headline, label=_side_text(side, headline.label))
             for side in ("A", "B")
@@ -139,7 +139,7 @@ class Against(Study):
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
-        """Return the results of one side, with the inner study's name."""
+        """Return the results of one side, under the name of the inner study."""
         own = tuple(
             replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get(_SIDE) == side
         )
@@ -151,7 +151,7 @@ def _side_text(side: str, text: str) -> str:
 
 
 def _title(cell: Measured) -> str:
-    """Return a title: the operation, then the levels of the other factors."""
+    """Return the title of a cell: its operation, then the levels of its other factors."""
     levels = {name: value for name, value in cell.settings.items() if name not in (_SIDE, "axis")}
     ordered = sorted(levels, key=lambda name: name != "operation")
     return ", ".join(level_text(name, levels[name]) for name in ordered)

@@ -1,4 +1,4 @@
-"""client-scaling: how the rate grows with the number of clients, by the universal scalability law. S3."""
+"""client-scaling: rate by number of clients, fitted with the universal scalability law. After StorNext (2011), S3."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-# S3 needed 20,000 files an hour from each of 100 to 1,000 clients; this is its lower end.
+# The published system needed 20,000 files an hour from each of 100 to 1,000 clients. Here: the lower end.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
 # Largest acceptable relative deviation of a measured median from the fitted law.
 _WORST_RESIDUAL = 0.25
-# Extrapolate to at most this multiple of the measured number of clients.
+# Extrapolate to at most this multiple of the largest measured number of clients.
 _FURTHEST = 8
 _PARAMETERS = {
     "contention": "Scalability law, contention (the share of the work that has to queue): {value}.",
@@ -36,9 +36,9 @@ _SERVED = {
 
 
 class ClientScaling(Study):
-    """Rate of small files written by a growing number of clients, each into its own pool.
+    """Rate of small files that a growing number of clients writes, each into its own pool (set of directories).
 
-    A client is a rank of one node. The time includes syncfs(2), so a cache in memory does not hide a slow device.
+    Clients are ranks of one node. The time includes syncfs(2), so that a cache in memory does not hide a slow device.
     """
 
     name = "client-scaling"
@@ -58,7 +58,7 @@ class ClientScaling(Study):
             yield self.cell(context, f"{ranks}", {"clients": ranks, "ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by number of clients, with the fitted law and the rate that S3 needed."""
+        """Return files per second by number of clients, with the fitted law and the published required rate."""
         cells = results.where()
         clients = [float(cell.settings["clients"]) for cell in cells]
         references = [
@@ -83,7 +83,7 @@ class ClientScaling(Study):
         return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the parameters and the peak of the fitted law, and whether it predicts the rate that S3 needed."""
+        """Return the parameters and the peak of the fitted law, and whether the law predicts the needed rate."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -123,7 +123,7 @@ class ClientScaling(Study):
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
-        """Return whether the law predicts the rate that S3 needed; unknown with a poor fit or a far extrapolation."""
+        """Return whether the law predicts the needed rate; unknown after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
             "{clients} clients with {files} files an hour each ({rate} a second; S3's need)",
@@ -148,7 +148,7 @@ class ClientScaling(Study):
         return self.finding("need", statement, "inconclusive", evidence, interval, needs)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how many clients are enough."""
+        """Return the question "how many clients are enough?"."""
         return ask_level(self.name, "saturation", gettext("clients that write small files"), results.where(), "clients")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
@@ -160,7 +160,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Return the fitted law, or None with too few levels, with under three runs of a level, or with a rate of zero."""
+    """Fit the law. Return None if there are too few levels, a level with under three runs, or a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

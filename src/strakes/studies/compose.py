@@ -1,4 +1,4 @@
-"""Building blocks of several studies: phases, series, questions, and whether a cache answered reads."""
+"""Building blocks of several studies: phases, series, questions, and tests whether a cache answered."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _DROPPED_SHARE = 0.05
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in bytes per second for each phase that is named like its operation."""
+    """Return a measure in bytes per second for each phase. The name of the phase is also the operation."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in operations per second for each phase that is named like its operation."""
+    """Return a measure in operations per second for each phase. The name of the phase is also the operation."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
@@ -50,7 +50,7 @@ def write_and_read(
     rank_shift: int = 0,
     stop: Stop | None = None,
 ) -> tuple[WholePhase, ...]:
-    """Return phases that write ``amount`` bytes per rank and segment with fsync, and read them back uncached."""
+    """Return phases that write ``amount`` bytes per rank and segment, with fsync, and then read them past the cache."""
     stop = stop or context.stonewall()
     write = TransferPhase(
         "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -60,9 +60,9 @@ def write_and_read(
 
 
 def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]:
-    """Return the read, preceded with --full by a direct write of its files if the client's cache cannot be dropped.
+    """Return the phase ``read``, with --full after a phase that writes its files with O_DIRECT, if that is necessary.
 
-    Data written with O_DIRECT was never in that cache.
+    It is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
     """
     if read.direct or read.rank_shift or not bypasses_cache(context):
         return (read,)
@@ -74,12 +74,12 @@ def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]
 
 
 def bypasses_cache(context: Context) -> bool:
-    """Return whether files to read are written with O_DIRECT: with --full, if the client's cache cannot be dropped."""
+    """Return whether to write files with O_DIRECT before reads: with --full, if the client cache cannot be dropped."""
     return context.full and bool(context.direct_io) and bool(own_cache(context.file_system))
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a line over a numeric factor for each name with cells."""
+    """Return a line for each name that has cells, with the numeric factor as x."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -87,23 +87,23 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the operation of a measure as text."""
+    """Return the operation of a measured cell as text."""
     return gettext(str(cell.settings["operation"]))
 
 
 def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
-    """Return a series with a category for each cell."""
+    """Return a series of bars, one category for each cell."""
     return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return log(value) by block, negated for times so that larger is better. Skip values that are not positive."""
+    """Return block -> log(value), negated for times so that larger is better. Skip values that are not positive."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return the log of the mean over all cells by block. Skip blocks that lack one of the cells."""
+    """Return block -> log of the mean over all cells. Skip blocks that lack one of the cells."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -123,9 +123,9 @@ def ask(
     advises: bool = True,
     mean: Mean | None = None,
 ) -> list[Question]:
-    """Return the question which option is best; an empty list if fewer than two options were measured.
+    """Return a list with the question "which option is best?", or an empty list if fewer than two were measured.
 
-    An option is judged by the ``mean`` of its cells. Without ``mean`` only its first cell counts.
+    An option is judged by the ``mean`` of its cells. Without ``mean``, only the first cell of an option counts.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -140,26 +140,26 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return the question which level of a factor is enough; an empty list with fewer than two levels."""
+    """Return a list with the question "which level of the factor is enough?", empty with fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return an interval with a description of its quantity and its unit."""
+    """Return an interval with the name (``of``) and the unit of its quantity."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
 def interval_in(estimate: CellEstimate) -> Interval | None:
-    """Return the interval of an estimate, or None without one."""
+    """Return the confidence interval of an estimate, or None if the estimate has no interval."""
     if estimate.low is None or estimate.high is None:
         return None
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
-    """Return a phrase for the source of reads of newly written data, as far as the client can see it."""
+    """Return a phrase that names where reads of newly written data came from, as far as the client can see."""
     if cell.elsewhere:
         return gettext("written by another node")
     if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
@@ -172,11 +172,11 @@ def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     return gettext("after cache drop" if resident <= _DROPPED_SHARE * read else "partly from this node's cache")
 
 
-# An operation that takes less than this did not reach a server.
+# An operation that takes less time did not reach a server.
 _ROUND_TRIP_S = 10e-6
-# Reads count as cached if the servers sent less than this share of the data.
+# Reads count as cached if the servers sent a smaller share of the data.
 _SERVED_SHARE = 0.5
-# Operations on names that earlier phases of the same plan created.
+# Operations on files that earlier phases of the same plan have created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 # One request returns many directory entries, so the time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
@@ -185,8 +185,8 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether the dentry or inode cache of this node answered an operation on newly created names.
 
-    Assume so on a local file system, because nothing drops these caches between phases. On a network file system it is
-    so if an operation took less than 10 us; operations on directories are never counted.
+    On a local file system, assume that the cache answered, because these caches are not dropped between phases. On a
+    network file system, the cache answered if an operation took less than 10 us. Directory listings do not count.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -203,8 +203,8 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether a cache of this node's client answered most of a read, so that its rate is not the file system's.
 
-    With server counters: whether the servers sent less than half of the data in the median visit. The counters cover
-    all phases of a visit. Without them: whether a buffered read went through a client cache that cannot be dropped.
+    With server counters: whether the servers sent less than half of the data in the median trial. The counters cover
+    all phases of a trial. Without counters: whether a buffered read used a client cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False

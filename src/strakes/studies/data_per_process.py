@@ -1,4 +1,4 @@
-"""data-per-process: at how much data writes saturate and reads no longer fit the cache. S1 section 3.2."""
+"""data-per-process: amounts at which writes saturate and reads leave the cache. Tian et al. (2020, S1), section 3.2."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB
-# Reads count as uncached if the page cache held less than this share of the data.
+# Reads count as uncached if the page cache held a smaller share of the data.
 _CACHED_SHARE = 0.5
 
 
 class DataPerProcess(Study):
-    """Bandwidth by bytes per rank: writes with fsync, reads with the cache as written, reads after dropping it."""
+    """Bandwidth by bytes per rank: writes with fsync, reads just after the writes, reads after dropping the cache."""
 
     name = "data-per-process"
     title = "Data per process"
@@ -52,7 +52,7 @@ class DataPerProcess(Study):
             yield self.cell(context, f"{level}", {"data_bytes": level, "ranks": context.team}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by data per rank, with separate lines for cached and uncached reads, and S1's advice."""
+        """Return bandwidth by data per rank, with lines for cached and for uncached reads, and the published advice."""
         drawn = lines(
             "data_bytes",
             (
@@ -69,7 +69,7 @@ class DataPerProcess(Study):
         return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how much data per process is enough for writes, and how much faster cached reads are."""
+        """Return the questions how much data per process is enough for writes, and how much faster cached reads are."""
         questions = ask_level(
             self.name, "write", gettext("data per process, writes"), results.where(operation="write"), "data_bytes"
         )
@@ -87,9 +87,9 @@ class DataPerProcess(Study):
         return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
-        """Return the amount at which less than half of the data was in the page cache before the read.
+        """Return the amount of data at which the page cache held less than half of the data before the read.
 
-        It is unknown if residency cannot be read; it is not estimated from the size of the memory.
+        The amount is unknown if the share in the cache cannot be read. It is not estimated from the memory size.
         """
         evidence = results.ids(cached)
         shares = [

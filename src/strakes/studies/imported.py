@@ -1,4 +1,4 @@
-"""Figures of another tool, presented as a study. Its only findings are the statements of that tool."""
+"""Rates measured by another tool, presented as a study. The only findings are the statements of that tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.studies.study import Cells, Context, Study
 
 
 class ImportedResults(Study):
-    """Imported figures without intervals."""
+    """Imported rates, without confidence intervals."""
 
     name = "imported"
     title = "Imported figures"
@@ -22,7 +22,7 @@ class ImportedResults(Study):
     of_file_system = False
 
     def cells(self, context: Context) -> Cells:
-        """Return no cells, because nothing is measured."""
+        """Return an empty list, because nothing is measured."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -35,12 +35,12 @@ class ImportedResults(Study):
         return [self.finding(f"stated-{index}", text, "measured", evidence) for index, text in enumerate(stated, 1)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return every imported figure."""
+        """Return every imported rate."""
         return [Headline(cell.id.rsplit(":", 1)[0], cell.id) for cell in results.where()]
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning that the figures are imported, and one for each note of the file's parser."""
+    """Return a warning that the rates are imported, and a warning for each note of the parser of the file."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
         "These figures come from {tool}, not from strakes: single points without intervals, measured under "
@@ -60,7 +60,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
 
 
 def imported_scope(imported: Mapping[str, Any]) -> str:
-    """Return the scope of the figures: the tool, the format and the file."""
+    """Return where the rates come from: the tool, the format and the file."""
     origin = gettext(
         "imported from {tool} ({format}, {file})",
         tool=imported["tool"],

@@ -36,7 +36,7 @@ class Layouts(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return one cell for each layout; the cells differ only in the layout."""
+        """Return a cell for each layout. The cells differ only in the layout."""
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
             why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"
@@ -54,7 +54,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # Ranks read the files of another rank, so that a client's cache does not answer all reads.
+            # Each rank reads the files of another rank, so that the cache of its client does not answer all reads.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *write_and_read(context, min(MIB, large), large),
@@ -64,7 +64,7 @@ class Layouts(Study):
         return self.cell(context, name, settings, phases, measures, layout=layout_from(options))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return one figure for each operation."""
+        """Return a figure with the rates of all layouts for each operation."""
         return [
             self.figure(
                 [bars(gettext(words), cells, lambda cell: gettext(str(cell.settings["layout"])))],
@@ -77,7 +77,7 @@ class Layouts(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which layout is fastest for each operation."""
+        """Return the question "which layout is fastest?" for each operation."""
         return [
             question
             for operation, words in _OPERATIONS.items()

@@ -1,4 +1,4 @@
-"""Makes the directories of cells, with their layout or their placement on servers, and verifies it."""
+"""Make the directories of cells, with their layout or placement on servers, and verify layout and placement."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from strakes.targets.description import Layout, Placement, layout_differences, p
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
-# Name of a file that keeps a directory from being empty.
+# Name of a file that prevents a directory from being empty.
 _NEVER_EMPTY = "stays"
-# Placements made at once. Each takes several calls that mostly wait. Doubled, they are twice the load.
+# Number of placements made in parallel. A placement takes several calls, which mostly wait.
 _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Make ``workspace/name`` as ``place`` describes; return the placements found, for the store.
+    """Make ``workspace/name`` as ``place`` describes; return the resulting placements for the stored run.
 
     Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement differs.
     """
@@ -52,7 +52,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Try the placement with temporary directories; return the reason why it fails, or an empty text."""
+    """Try a placement with temporary directories; return the reason if it fails, or an empty text."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -68,7 +68,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan for a pool after ``rounds`` earlier rounds, with file names that none of them used.
+    """Return the plan of the next round in a growing pool of files, with file names that no earlier round used.
 
     >>> from strakes.studies.pools import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -82,12 +82,12 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the number of rounds that may have made files: the recorded ones and one for each interruption."""
+    """Return the number of rounds that may have made files: recorded rounds, and a round for each interruption."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
 def files_kept(visits: Sequence[Visit], kept: str) -> int:
-    """Return the number of files in the kept place, from the samples of successful rounds."""
+    """Return the number of files in the directory ``kept``, from the samples of successful rounds."""
     there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
     return sum(sample.operations for visit in there for sample in visit.samples)
 
@@ -106,10 +106,10 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A requested layout and the layout that new files get.
+    """A requested layout, and the layout that new files get (``given``).
 
-    ``differences`` has a message for each value that differs. If the file system refused the layout, ``given`` is None
-    and ``differences`` has the reason.
+    ``differences`` contains a message for each value that differs. If the file system refused the layout, ``given`` is
+    None and ``differences`` contains the reason.
     """
 
     wanted: Layout
@@ -118,7 +118,7 @@ class GivenLayout:
 
 
 class LayoutDirectories:
-    """The directories of plans: the workspace, or for each layout a directory below it."""
+    """The directories for plans: the workspace itself, and a directory in the workspace for each layout."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -126,7 +126,7 @@ class LayoutDirectories:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Make a directory for each layout of the cells that has none; return requested and given layouts.
+        """Make the missing directories for the layouts of these cells; return requested and given layouts.
 
         A directory whose layout differs from the requested one is removed.
         """
@@ -134,7 +134,7 @@ class LayoutDirectories:
         return [self._make(one) for one in wanted if one not in self._made]
 
     def of(self, layout: Layout | None) -> Path | None:
-        """Return the directory for plans with that layout, or None if the file system did not give the layout."""
+        """Return the directory for plans with this layout, or None if the file system did not apply the layout."""
         return self._workspace if layout is None else self._made.get(layout)
 
     def _make(self, wanted: Layout) -> GivenLayout:
@@ -153,7 +153,7 @@ class LayoutDirectories:
         if differences:
             calls.call("rmdir", str(place))
         else:
-            # The engine works only in directories with a marker.
+            # The engine works only in directories that contain the marker file.
             calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)

@@ -1,4 +1,4 @@
-"""The start of a run, and a visit: a cell's plan run once, between two readings of the servers' counters."""
+"""The start of a run, and a visit (trial): run a cell's plan once, between two readings of the server counters."""
 
 from __future__ import annotations
 
@@ -24,31 +24,30 @@ from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# End of a visit during which servers were unavailable; it is repeated.
+# Outcome of a trial during which servers were unavailable. Such a trial is repeated.
 INTERRUPTED = "interrupted"
-# Doubled, a service that fails over again and again is reported after six visits.
+# Number of interrupted trials after which a service that fails over again and again is reported.
 MOST_INTERRUPTED = 3
-# The engine's reason for refusing a plan that contradicts itself.
+# The engine's reason when it refuses a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
-# The engine's reason for refusing a plan that needs another machine.
+# The engine's reason when it refuses a plan that only other machines can run.
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
-# The engine's message.
+# The engine's message about a plan that exceeded its time limit.
 _OVER_LIMIT = "the plan took longer than its limit"
-# Load per processor above which the machine is blamed for a slow plan. Doubled, a machine with five waiting processes
-# for each processor is not blamed.
+# Load per processor above which a slow plan is blamed on the machine instead of the file system.
 _OVERLOAD = 3.0
 _HANGS = (
     "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
 )
 
 
-# Runs a plan in ``workspace/name``, at most ``limit_s``, for studies that do more than hand it to the engine.
+# Function that runs a plan in ``workspace/name`` for at most ``limit_s``. For studies that do more than run the engine.
 RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 
 @dataclass(frozen=True)
 class Site:
-    """A measured file system with its workspace, engine and counters."""
+    """The measured file system, with its workspace, engine and counters."""
 
     engine: Engine
     target: Target
@@ -67,7 +66,7 @@ def begin_run(
     hello: Hello,
     resume: bool,
 ) -> RunWriter:
-    """Begin a new run, or resume the newest one with the same fingerprint."""
+    """Begin a new run, or with ``resume`` continue the newest run with the same fingerprint."""
     if not resume:
         return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
     writer = store.resume(str(options["fingerprint"]))
@@ -79,16 +78,16 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Make a workspace on the target; leaving ``stack`` removes it unless ``keep`` is set."""
+    """Make a workspace on the target. Leaving ``stack`` removes the workspace unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
     return Site(engine, target, workspace, LayoutDirectories(workspace.path, target), TargetWatch(target))
 
 
 def time_client() -> float:
-    """Return the seconds that memory copies and system calls take, a few milliseconds, without any file system.
+    """Return how many seconds some memory copies and system calls take (a few ms), without using a file system.
 
-    A shared machine may be 25 % slower for a minute, which ``compare`` must not mistake for a slower file system.
+    A shared machine may be 25 % slower for a minute. ``compare`` must not report that as a slower file system.
 
     >>> 0 < time_client() < 10
     True
@@ -103,8 +102,8 @@ def time_client() -> float:
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
-    """Return whether to keep the visit's files. Only the last visit's are kept; remove the previous visit's now."""
-    # The sweep of the workspace does not reach objects in S3, so they are never kept.
+    """Return whether to keep the files of this trial. If so, remove the files of the previous trial."""
+    # Removing the workspace does not remove objects in an S3 store, so such objects are never kept.
     if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
         return False
     if workspace.kept is not None:
@@ -123,15 +122,15 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Run the cell's plan once, under ``conditions``; return ``planned`` with the result, also after a failure."""
+    """Run the plan of a cell once, within ``conditions``; return ``planned`` with the result, also after a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
-    # The budget includes the time to make the directories.
+    # The elapsed time includes making the directories.
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
         given = {} if place.is_plain() else prepare(site.target, directory, name, place)
-        # With --servers, counters are read at least once for each cell.
+        # With --servers, read the counters at least once for each cell.
         first = planned.purpose == "measure" and planned.block == 1
         site.watch.begin(needed=first and site.target.servers is not None)
         if run_plan is not None:
@@ -147,10 +146,10 @@ def make_visit(
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
         site.workspace.leave_alone()
-    # A study with run_plan interrupts the service on purpose.
+    # A study that passes run_plan interrupts the service on purpose.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # A growing pool of files cannot repeat a round, and a dead file system cannot repeat anything. In kept directories
-    # that are placed on servers, a complete plan has removed its files.
+    # Rounds of a growing pool of files cannot be repeated, and nothing can be on a dead file system. Plans in kept
+    # directories with a placement can be repeated after a complete plan, which has removed its files.
     repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
     again = bool(lost) and answers and result.ended != "cancelled" and repeatable
     return replace(
@@ -163,7 +162,7 @@ def make_visit(
         ended=INTERRUPTED if again else result.ended,
         interruptions=lost,
         samples=result.samples,
-        # The engine suggests a longer limit, which does not help while the servers are dead.
+        # Replace the remedy of the engine, a longer limit: it does not help while the servers are dead.
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
@@ -174,7 +173,7 @@ def make_visit(
 
 
 def require_end(visit: Visit, site: Site) -> None:
-    """Raise KeyboardInterrupt for a cancelled visit, MeasurementError for an interrupted or failed one."""
+    """Raise KeyboardInterrupt if the trial was cancelled, or MeasurementError if it was interrupted or failed."""
     if visit.ended == "cancelled":
         raise KeyboardInterrupt
     if visit.ended == INTERRUPTED:
@@ -189,7 +188,7 @@ def require_end(visit: Visit, site: Site) -> None:
 
 
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
-    """Return the exception for a failed visit, with the engine's error and the servers in trouble.
+    """Return the exception for a failed trial, with the error of the engine and the servers with problems.
 
     A time-out while this machine is overloaded does not count as a failure of the file system.
     """

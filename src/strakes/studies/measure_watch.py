@@ -1,4 +1,4 @@
-"""Server counters of each visit: read before and after, stored as differences, at a bounded share of the time."""
+"""Server counters of each trial: read before and after it, and stored as differences. The time for it is limited."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Largest share of the elapsed time that reading counters may take; slow counters are read less often.
+# Maximum share of the elapsed time that reading counters may take. Slow counters are read less often.
 _SHARE = 0.05
-# Between two plans we cause no load, so a reading after one plan is reused before the next for this time.
+# Between two plans strakes causes no load, so the reading after a plan is reused before the next plan for this time.
 _FRESH_S = 0.25
 # A slow reading is reused for this multiple of its duration.
 _FRESH_SHARE = 0.5
@@ -29,7 +29,7 @@ _WHOLE_SECONDS_S = 1.0
 
 
 class TargetWatch:
-    """The counters of a target around each visit."""
+    """Reads the counters of a target before and after each trial."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -43,7 +43,7 @@ class TargetWatch:
         self._last: tuple[float, Observation] | None = None
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the counters before a visit; with ``needed`` also if that exceeds the share of the time."""
+        """Read the counters before a trial. With ``needed``, read them even if that exceeds the allowed share."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -51,11 +51,11 @@ class TargetWatch:
         age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
         fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
-        # A target without counters now, for example without --servers, will not have any later.
+        # A target that has no counters now, for example without --servers, will have none later.
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the counters' differences over the visit and the disturbed counters; both empty if not read."""
+        """Return the growth of each counter in the trial, and counters that are unreliable; both empty if not read."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -65,9 +65,9 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """Return when servers were unavailable to this client, from the file system's records or its counters."""
+        """Return when servers were unavailable to this client, from records or counters of the file system."""
         remembered: list[Interruption] = []
-        # If the query is slow, ask only after a loss or a much longer visit.
+        # If the query is slow, make it only if a server was lost or the trial took much longer than the query.
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
             remembered += self._target.interruptions()
@@ -78,7 +78,7 @@ class TargetWatch:
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # The client may not have noticed the loss of a server; the server's own times are better than the visit's.
+        # The client may have missed the loss of a server. Times that the server recorded are better than the trial's.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}
@@ -98,14 +98,14 @@ class TargetWatch:
 
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
-    """Return the counters with names common to all file systems, including zeros, which show an unused target."""
+    """Return the counters whose names all file systems share. Zeros are included: they show an unused target."""
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
 
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
-    """Add the clients that the server evicted; with ``whole`` also the times that the server recorded."""
+    """Return the interruption with the clients that the server evicted; if ``whole``, also with the server's times."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
         return interruption  # the recovery belongs to an earlier interruption
     if interruption.evicted_clients is None:

@@ -1,4 +1,4 @@
-"""metadata-ops: mdtest's six operations, open-close, rename, small files and synchronous creation. S2, figures 5-8."""
+"""metadata-ops: mdtest's six operations and five others. After Zeng et al. (2021, S2), figures 5-8."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# With more levels of ranks than this, a further figure has the ranks on its axis. Doubled, the first figure can have
-# ten lines.
+# With more numbers of ranks, only the lowest and the highest are drawn, and a further figure has the ranks on its axis.
 _FEW_LEVELS = 2
-# In execution order.
+# Operations in execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
@@ -44,7 +43,7 @@ _TITLES = {
     "small-read": "read 4 KiB",
     "synced-create": _SYNCED,
 }
-# Labels of a line with one rank and with several, by kind of directory.
+# Labels of a line for one rank and for several ranks, by kind of directory.
 _LINES = {
     "unique": ("{count} rank, unique directory", "{count} ranks, unique directory"),
     "shared": ("{count} rank, shared directory", "{count} ranks, shared directory"),
@@ -52,7 +51,7 @@ _LINES = {
 
 
 class MetadataOps(Study):
-    """Rate of each operation by number of ranks, in one directory per rank and in one shared directory."""
+    """Rate of each operation by number of ranks, in a directory for each rank and in one shared directory."""
 
     name = "metadata-ops"
     title = "Metadata operations"
@@ -66,7 +65,7 @@ class MetadataOps(Study):
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # one rank cannot share, and S2 used one directory per rank
+                    continue  # one rank cannot share a directory, and the publication used one directory per rank
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
@@ -74,18 +73,18 @@ class MetadataOps(Study):
                     yield self._cell(context, ranks, directory, most=most)
 
     def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
-        """Return a cell: all operations with --full, else mdtest's six (most ranks, own directories) or three."""
+        """Return a cell: all operations with --full; else mdtest's six if ``most``, or only three of them."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        # All files are removed, because the engine creates a set again only if none of it is left.
+        # Remove all files: the engine creates a set of files again only if no file of the set is left.
         removal = AMOUNT if most else stop
         phases = [
             MetadataPhase(each, each, where, items, stop=removal if each == "file-remove" else stop)
             for each in operations
         ]
         if most:
-            # Some file systems create files slowly in a directory from which as many were removed. The time limit is
-            # shorter, because on a slow file system the earlier phases have already used theirs.
+            # Some file systems create files slowly in a directory from which many files were removed. The time limit is
+            # shorter, because on a slow file system the earlier phases have already used their whole limits.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -94,7 +93,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # Like a metadata server that commits each change to its device before it replies.
+            # Creates with fsync, like a metadata server that commits each change to its device before it replies.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
@@ -110,9 +109,9 @@ class MetadataOps(Study):
         return self.cell(context, f"{where}/{ranks}", settings, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each operation and the rates by ranks, with S2's results."""
+        """Return a figure of the rates of all operations, and figures of the rates by ranks, with published results."""
         levels = results.levels("ranks")
-        # The levels in between are in the figure by ranks.
+        # Show the lowest and the highest number of ranks; the figure by ranks shows those in between.
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
         drawn = [
             _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
@@ -129,7 +128,7 @@ class MetadataOps(Study):
         return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """Return the rate of mdtest's six operations by number of ranks, as in S2's figures 5 to 8."""
+        """Return the rate of mdtest's six operations by number of ranks, as in the published figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
@@ -150,7 +149,7 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # The operations do not use this device.
+        # The utilisation is negligible, so the operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         text = ngettext(
@@ -168,7 +167,7 @@ class MetadataOps(Study):
         return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask for directories per rank or shared, for enough ranks, and for the cost of creating after removals."""
+        """Return questions: own or shared directories, how many ranks are enough, cost of creating after removals."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -198,7 +197,7 @@ class MetadataOps(Study):
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return mdtest's six operations with a directory per rank, by number of ranks, most first (S2, figure 7)."""
+        """Return mdtest's six operations in own directories, by number of ranks, most first (published figure 7)."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
@@ -209,7 +208,7 @@ class MetadataOps(Study):
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return create, stat and remove rates with the most ranks, except rates of this node's memory."""
+        """Return create, stat and remove rates with the most ranks, without rates that this node's cache determines."""
         ranks = results.levels("ranks")
         one, several = "{operation} ({count} rank)", "{operation} ({count} ranks)"
         return [
@@ -227,7 +226,7 @@ def _in_order(name: str, cells: Sequence[Measured]) -> Series:
 
 
 def _busy_cells(results: Results, ranks: Setting) -> list[Measured]:
-    """Return the device utilisation during mdtest's six operations and synchronised creations."""
+    """Return the device utilisation during mdtest's six operations and during creates with fsync."""
     cells = results.beside("device_busy", directory="unique", ranks=ranks)
     return [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
 

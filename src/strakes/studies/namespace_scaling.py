@@ -1,4 +1,4 @@
-"""namespace-scaling: rates of metadata operations by number of metadata targets and by placement. S4, steps 2-4."""
+"""namespace-scaling: metadata rates by number of targets and placement. After Booher and Kulkarni (S4), steps 2-4."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from strakes.targets.description import CLIENT, Description, Placement
 Way = Literal["manual", "automatic"]
 # Labels of the two placements that the study compares at every number of targets.
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
-# states the number of directories that would reduce it.
+# Settings within 10 % of each other count as alike. If hashing unbalances the targets by more than 10 %, the finding
+# states the number of directories that would reduce the imbalance.
 _BALANCED_SHARE = 0.1
-# Findings on the requests of each metadata target. Unknown: by whether targets without counters are known.
+# Findings about the requests of each metadata target. _UNKNOWN: by whether the targets without counters are known.
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _UNKNOWN = {
@@ -34,14 +34,14 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# The client's cache answered some operations if the targets served fewer requests than this share of them.
+# If the targets served fewer requests than this share of the operations, the client's cache answered the others.
 _ALL_SERVED_SHARE = 0.9
 
 
 class NamespaceScaling(Study):
     """Rates of mdtest's six operations in directories on 1 to N metadata targets.
 
-    Manual placement gives each rank's directory one target; automatic placement lets the file system distribute it.
+    Manual placement puts the directory of each rank on one target. With automatic placement, the file system decides.
     """
 
     name = "namespace-scaling"
@@ -63,7 +63,7 @@ class NamespaceScaling(Study):
                 f"{most or 'no'} metadata target is visible here ({context.file_system}); two or more are needed"
             )
             return
-        # Each rank has a directory, and by default each target serves the same number of ranks.
+        # Each rank has a directory. By default, each target serves the same number of ranks.
         ranks = context.most_ranks or most * math.ceil(max(4, context.team) / most)
         yield self._cell(context, "manual", targets[:1], ranks, of=most)
         for number in range(ranks + 1, most + 1):
@@ -74,7 +74,7 @@ class NamespaceScaling(Study):
 
     def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
-        # Ranks stat the files of another rank, because their own client would answer for its files.
+        # Each rank stats the files of another rank, because clients cache attributes of files that they created.
         phases = tuple(
             MetadataPhase(
                 operation,
@@ -92,7 +92,7 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # S4 also striped the subdirectories (lfs mkdir -D). CephFS distributes only the ranks' directories.
+            # The publication also striped subdirectories (lfs mkdir -D). CephFS only distributes ranks' directories.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
@@ -101,7 +101,7 @@ class NamespaceScaling(Study):
         return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure for each operation: its rate by metadata targets and placement, with S4's result."""
+        """Return a figure for each operation: its rate by targets and placement, with the published result."""
         theirs = self.published(
             gettext(
                 "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it "
@@ -136,7 +136,7 @@ class NamespaceScaling(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which placement is best over all six operations, and how many targets each operation needs."""
+        """Return the questions which placement is best for all operations, and how many targets are enough for each."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -165,7 +165,7 @@ class NamespaceScaling(Study):
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Return the requests by target, from the servers' counters or else from this client's."""
+        """Return findings about the requests of each target, by the counters of the servers or else of this client."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -197,13 +197,13 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{told}. The busiest served {low} to {high} of a run."
         text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre also distributes the files of a striped directory, so hashing directories does not set the balance.
+        # Lustre also distributes the files of a striped directory, so hashes of directories do not decide the balance.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the create rates on one target and on all, with manual and automatic placement."""
+        """Return the create rates on one target and on all targets, with manual and with automatic placement."""
         most = int(float((results.levels("metadata_targets") or [0])[-1]))
         decisive: tuple[tuple[Way, int], ...] = (("manual", 1), ("manual", most), ("automatic", most))
         return [
@@ -222,7 +222,7 @@ class NamespaceScaling(Study):
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return a sentence on the expected imbalance of hashing this number of directories; empty if it is below 10 %."""
+    """Return a sentence about the expected imbalance when directories are hashed, or an empty text if below 10 %."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED_SHARE:
         return ""
@@ -237,17 +237,17 @@ def _imbalance(directories: int, targets: int) -> str:
     )
 
 
-# Key of one run of a cell. Server counters cover all phases of a run.
+# Key of one trial of a cell. Server counters cover all phases of a trial.
 _Run = tuple[int, str, float]
 
 
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str]]:
-    """Return the requests of each metadata target by run, and the names of targets without a count in some run.
+    """Return trial -> requests of each metadata target, and the names of targets without a count in some trial.
 
-    A run is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` have one,
-    or if all counts are zero.
+    A trial is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` targets
+    have a count, or if all counts are zero.
     """
     known = {
         name
@@ -276,12 +276,12 @@ def _served_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _sent_requests(counters: Mapping[str, float]) -> float | None:
-    """Return the requests that the client sent to a target. The mount counts calls instead and has None."""
+    """Return the requests that the client sent to a target, or None for a mount, which counts calls instead."""
     return counters.get(f"{CLIENT}md.requests")
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """Return one operation by number of targets. Both placements share the cell with a single target."""
+    """Return the cells of one operation and placement by number of targets. Placements share the one-target cell."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1
@@ -290,6 +290,6 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
 
 
 def _six(results: Results, way: str, number: int) -> list[Measured]:
-    """Return the six operations with this placement and number of targets; empty if one is missing."""
+    """Return the cells of the six operations with this placement and number of targets; empty if a cell is missing."""
     cells = results.where(placement=way, metadata_targets=number)
     return cells if len(cells) == len(SIX) else []

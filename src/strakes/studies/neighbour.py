@@ -1,6 +1,6 @@
-"""Protection of other users: a probe measures their latencies, and the load is reduced if they become too long.
+"""Protection of other users: a probe measures their latencies, and the load is reduced if latencies are too long.
 
-The probe is a second engine that starts a few operations per second in a separate directory (open loop).
+The probe is a second engine. In a separate directory it starts a few operations per second on a fixed schedule.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution
-# that happens in 8% of windows if 1% of operations are slow, and in 99.8% if 10% are.
+# The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution,
+# 8% of windows reach this number if 1% of operations are slow, and 99.8% reach it if 10% of operations are slow.
 WINDOW, TOO_MANY = 100, 3
-# Duty cycle of each rank at each step. After the last step the measurement stops.
+# Share of the time for which each rank works, at each step of the load. After the last step the measurement stops.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Consecutive operations without a slow one before the load is raised; doubled each time the raise had to be undone.
+# Consecutive fast operations after which the load is raised. The number doubles whenever a raise had to be undone.
 CALM = 600
-# Operations of each kind per second: a negligible load that still shows a slowdown within seconds.
+# Rate of each kind of operation, per second: a negligible load that still shows a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
-# Duration of one plan; the next one follows immediately.
+# Duration of one plan in seconds. The next plan follows immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
-# The engine reports at most this often, and not before this number of operations: a report costs more than one of them.
+# Minimum seconds and minimum number of operations between reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value (man page setpriority): other users' processors do not run our measurement, so the probe goes first.
+# Nice value (man setpriority). The probe has priority, because processors of other users do not run our measurement.
 _NICE = -10
-# The probe runs alone for _ALONE_S before the measurement; its first _WARM_UP_S meet cold caches and do not count.
+# Before the measurement, the probe runs alone: _WARM_UP_S with cold caches, which do not count, and then _ALONE_S.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
-# Pause after a cancelled visit: until no operation was slow for _QUIET_S, at most _REST_S.
+# Pause after a cancelled trial: until no operation was slow for _QUIET_S, but at most _REST_S.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# A probe without results for this time above the limit is itself blocked, which counts as slow.
+# If the probe has no results for the limit plus this time, it is blocked itself, which counts as slow operations.
 _SILENT_S = 2.0
-# Limits of --neighbour: below 1 ms the probe's own scheduling dominates, above 1 minute the limit protects nobody.
+# Accepted values of --neighbour: below 1 ms, scheduling of the probe dominates; above 1 minute, nobody is protected.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 
 @dataclass(frozen=True)
 class Felt:
-    """One operation of the probe: its kind, and whether it took longer than the limit."""
+    """One operation of the probe: kind of operation, and whether it took longer than the limit."""
 
     kind: str
     slow: bool
@@ -94,11 +94,11 @@ class Control:
 
     @property
     def share(self) -> float:
-        """Return the allowed share of the load, 0 to 1."""
+        """Return the allowed share of the load, from 0 to 1."""
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return the state after one more operation."""
+        """Return the state of the controller after one more operation."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -108,7 +108,7 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """Reduce the load by one step and forget the latencies under the higher load."""
+        """Return the state with the load reduced by one step and without the latencies under the higher load."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
@@ -116,7 +116,7 @@ class Control:
 
 
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
-    """Return a plan with one rank for each kind of operation.
+    """Return the plan of the probe, with one rank for each kind of operation.
 
     The kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB and fsync.
     """
@@ -128,7 +128,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """Runs the probe in a thread while the context is open; ``take`` returns the new operations."""
+    """Runs the probe in a thread while the context is open. ``take`` returns new operations."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -142,9 +142,9 @@ class Probe:
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        # Started in the caller's thread, so that a missing engine raises there.
+        # Start the engine in the thread of the caller, so that the caller gets the exception if the engine is missing.
         hello = self._engine.start()
-        with suppress(OSError):  # without the privilege, the probe's latency includes our own processor load
+        with suppress(OSError):  # without the privilege, latencies include the processor load of strakes
             os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
         self._thread.start()
         return self
@@ -161,7 +161,7 @@ class Probe:
         self._engine.close()
 
     def take(self) -> list[LoggedOperation]:
-        """Return the new operations in order of arrival. Raises MeasurementError if the probe has failed."""
+        """Return operations since the last call in order of arrival. Raises MeasurementError if the probe failed."""
         if self._failed is not None:
             raise self._failed
         return [self._felt.popleft() for _ in range(len(self._felt))]
@@ -194,7 +194,7 @@ class Probe:
 
 
 def parse_neighbour(text: str) -> float:
-    """Return the limit for the 99th percentile of other users' latencies, in seconds. Raises BadInputError.
+    """Parse --neighbour; return the limit of other users' 99th percentile latency in seconds. Raises BadInputError.
 
     >>> parse_neighbour("p99=20ms")
     0.02
@@ -221,9 +221,9 @@ def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return number, median, 99th percentile and longest of the latencies in seconds, by kind and for the worst kind.
+    """Return number, median, p99 and maximum of the latencies in seconds, for each kind and for the worst kind.
 
-    ``slow`` counts the operations above the limit and the failed ones.
+    ``slow`` is the number of operations that failed or took longer than the limit.
     """
     kinds = {}
     for kind in sorted({operation.phase for operation in operations}):
@@ -232,7 +232,7 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
         kinds[kind] = {
             "operations": len(own),
             "slow": sum(is_slow(operation, limit_s) for operation in own),
-            # Nearest-rank percentiles: p99 is the maximum for fewer than 100 values.
+            # Percentiles by nearest rank: with fewer than 100 values, p99 is the maximum.
             "median_s": took[(len(took) - 1) // 2],
             "p99_s": took[math.ceil(0.99 * len(took)) - 1],
             "longest_s": took[-1],
@@ -247,8 +247,8 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
 class Neighbour:
     """Keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
-    Call ``begin`` once, then ``before_visit`` and ``after_visit`` around each visit. ``yielded``: whether the last
-    visit was cancelled to protect other users.
+    Call ``begin`` at the start, then ``before_visit`` and ``after_visit`` around each trial. ``yielded``: whether the
+    last trial was cancelled to protect other users.
     """
 
     def __init__(self, limit_s: float, probe: Probe) -> None:
@@ -258,9 +258,9 @@ class Neighbour:
         self._control = Control()
         self._all: list[LoggedOperation] = []
         self._alone = 0  # number of operations before the measurement
-        self._of_visit = 0  # index of the visit's first operation
+        self._of_visit = 0  # index of the first operation of the trial
         self._heard_s = time.time()
-        # Operations that were due earlier ran under another load and do not count.
+        # Operations that were due before this time ran under another load and do not count.
         self._counts_from_s = self._heard_s + _WARM_UP_S
 
     @property
@@ -269,7 +269,7 @@ class Neighbour:
         return self._control.share
 
     def begin(self) -> None:
-        """Run the probe alone. Raises EnvironmentLacksError if latencies exceed the limit without any load of ours."""
+        """Run the probe alone. Raises EnvironmentLacksError if latencies exceed the limit without load by strakes."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
@@ -283,7 +283,7 @@ class Neighbour:
             )
 
     def before_visit(self) -> float:
-        """Return the allowed share of the load for the next visit.
+        """Return the allowed share of the load for the next trial.
 
         Raises StoppedForOthersError if latencies exceed the limit even at the lowest load.
         """
@@ -304,7 +304,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return a progress callback that cancels the visit when the load must be reduced, if ``may_yield``."""
+        """Return a progress callback. If ``may_yield``, it cancels the trial when the load must be reduced."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -314,7 +314,7 @@ class Neighbour:
         return look
 
     def after_visit(self) -> dict[str, float]:
-        """Return the latencies during the visit, for its record."""
+        """Return the latencies during the trial, to be stored with the trial."""
         self._listen()
         found = latencies(self._all[self._of_visit :], self.limit_s)
         return {key: value for key, value in found.items() if key != "kinds"}
@@ -342,13 +342,13 @@ class Neighbour:
         for event in felt:
             self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
-                # The load changes with the next visit; operations until then do not count.
+                # The load changes with the next trial. Operations before the next trial do not count.
                 self._counts_from_s = math.inf
                 return self._control.step > before.step or self._control.stopped
         return False
 
     def _rest(self) -> None:
-        """Wait until the effects of the cancelled visit have ended, so that they do not count against the next one."""
+        """Wait until effects of the cancelled trial have ended, so that they do not count against the next trial."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)
@@ -367,7 +367,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Provide a Neighbour with its probe in ``workspace``; store its latencies in the run at the end."""
+    """Yield a Neighbour whose probe works in ``workspace``. At the end, store the latencies in the run."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -1,4 +1,4 @@
-"""nodes: rate by number of nodes, and slow nodes."""
+"""nodes: rate by number of nodes, and detection of slow nodes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates, wri
 from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
-# Texts by operation.
+# Titles of questions, by operation.
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
 _HEADLINES = {
     "write": ("write by {count} node", "write by {count} nodes"),
     "read": ("read by {count} node", "read by {count} nodes"),
 }
-# A node below this share of the median node's rate is slow. At 1.0 the slowest of equal nodes would be called slow.
+# A node below this share of the median rate of all nodes is slow. At 1.0, the slowest of equal nodes would be slow.
 _SLOW_SHARE = 0.9
 
 
 class NodesStudy(Study):
-    """Rates of a growing number of nodes with the same number of ranks each. Each node reads another node's files."""
+    """Rates of a growing number of nodes, with the same number of ranks each. Each node reads files of another node."""
 
     name = "nodes"
     title = "Nodes"
@@ -39,7 +39,7 @@ class NodesStudy(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of nodes, with the same ranks per node; skip the study on a single node."""
+        """Return a cell for each number of nodes, with equal numbers of ranks per node; skip the study on one node."""
         if len(context.nodes) < 2:
             reason = (
                 "only one node takes part; more do with --launcher and --hosts (strakes doctor says which launchers "
@@ -73,7 +73,7 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the slowest node for each operation."""
+        """Return a finding about the slowest node for each operation."""
         return [
             self._slowest(operation, cells[-1], results)
             for operation in _TITLES
@@ -104,7 +104,7 @@ class NodesStudy(Study):
         return self.finding(identifier, text, "measured", evidence, shown)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how many nodes are enough for each operation."""
+        """Return the question "how many nodes are enough?" for each operation."""
         return [
             question
             for operation, title in _TITLES.items()
@@ -121,7 +121,7 @@ class NodesStudy(Study):
 
 
 def levels(nodes: int) -> list[int]:
-    """Return the powers of two below the number of nodes, and that number.
+    """Return the powers of two below ``nodes``, and ``nodes`` itself.
 
     >>> levels(6), levels(4)
     ([1, 2, 4, 6], [1, 2, 4])
@@ -130,7 +130,7 @@ def levels(nodes: int) -> list[int]:
 
 
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
-    """Return for each node (by name) its rate in each sample, divided by the median rate of the sample's nodes.
+    """Return node -> its rate in each sample, divided by the median rate of all nodes in that sample.
 
     >>> from strakes.model.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
@@ -153,6 +153,6 @@ def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def _rate(rows: Sequence[Mapping[str, float]]) -> float:
-    """Return the operations per second of one node's ranks together."""
+    """Return the operations per second of all ranks of a node together."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0

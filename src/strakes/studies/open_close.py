@@ -1,4 +1,4 @@
-"""open-close: time to open and close files in parallel, by number of ranks. S1 section 3.5, figure 9."""
+"""open-close: time to open and close files in parallel, by number of ranks. Tian et al. (2020, S1), figure 9."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
-# The inner level that a short budget still measures.
+# The number of ranks, between the fewest and the most, that is measured even in a short budget.
 _MIDDLE_RANKS = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _CREATE, _OPEN = "create and close", "open and close"
-# The question on each operation: part of its id, and its title.
+# Operation -> part of the id of its question, and title of its question.
 _QUESTIONS = {
     _CREATE: ("create", "time to create and close a file each"),
     _OPEN: ("open", "time to open and close a file each"),
@@ -53,14 +53,14 @@ class OpenClose(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the time to open and close by number of ranks, with S1's observation."""
+        """Return the time to open and close by number of ranks, with the published observation."""
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
         theirs = gettext("S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
         y = gettext("time for all ranks, one file each"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how much longer the most ranks take than the fewest, to create and to open."""
+        """Return the questions how much longer the most ranks take than the fewest, to create and to open files."""
         return [
             question
             for operation, (name, title) in _QUESTIONS.items()
@@ -78,7 +78,7 @@ class OpenClose(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the time to create and close with the most ranks."""
+        """Return the time to create and close files with the most ranks."""
         one = "create and close one file on each of {count} rank"
         several = "create and close one file on each of {count} ranks"
         return [

@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`, each with the few extreme cells that decide it."""
+"""overview: the questions of `strakes survey`. Each question has a few cells, with extreme levels, that decide it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB
-# Ranks of the cells with many writing processes and with many creating processes.
+# Numbers of ranks in the cells with many writing and with many creating processes.
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 # Titles of questions, by operation.
@@ -48,7 +48,7 @@ _DIRECTLY = {"write": "write, {size} O_DIRECT", "read": "read, {size} O_DIRECT"}
 
 
 class Overview(Study):
-    """Usage advice for reading, writing and creating files, from about a dozen cells."""
+    """Advice on how to read, write and create files, from about a dozen cells."""
 
     name = "overview"
     title = "How to use it"
@@ -57,13 +57,13 @@ class Overview(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Cells:
-        """Return the cells: first bandwidth, then metadata, then stripe counts."""
+        """Return the cells: first for bandwidth, then for metadata, then for stripe counts."""
         return [*self._data(context), *self._names(context), *self._stripes(context)]
 
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
         total = _total_bytes(context)
         for size in _SIZES:
-            # 64 KiB has a lower priority: the other three sizes already show whether small requests are slow.
+            # 64 KiB has a lower priority, because the other three sizes already show whether small requests are slow.
             yield self._transfer(context, f"{size}", total, size=size, priority=2 if size == 64 * KIB else 1)
         if context.direct_io:
             yield self._transfer(context, "direct", total, size=_SIZES[-1], direct=True)
@@ -136,7 +136,7 @@ class Overview(Study):
             yield self._transfer(context, f"stripes-{count}", total, files="shared-file", layout=layout, priority=3)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions on writes, then on reads, then on metadata."""
+        """Return the questions about writes, then about reads, then about metadata."""
         asked = [question for operation in ("write", "read") for question in self._on_data(results, operation)]
         return [*asked, *self._on_names(results)]
 
@@ -235,7 +235,7 @@ class Overview(Study):
 
 
 def _total_bytes(context: Context) -> int:
-    """Return the bytes that every cell moves, in shares that are multiples of the largest request if they hold one."""
+    """Return the total bytes of every cell. If possible, a rank's share is a multiple of the largest request."""
     each = context.amount_bytes(context.team)
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
@@ -246,7 +246,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the cells with these settings and the usual others. The value "any" matches every level."""
+    """Return the cells with these settings, and with usual values of all others. "any" matches every value."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -259,7 +259,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return the cells that vary only this factor, with their levels, ascending."""
+    """Return each level of the factor, ascending, with the cells that have usual values of all other factors."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

@@ -1,4 +1,4 @@
-"""population: creation rate of small files as the number of existing files grows. S3."""
+"""population: creation rate of small files while the number of existing files grows. After StorNext (2011), S3."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
-# Doubled, a change of the rate is located twice as exactly, and each step has half the files.
+# Number of steps. More steps locate a change of the rate more exactly, but have fewer files each.
 _STEPS = 12
-# Values of each step. Doubled, each is the rate of half the files.
+# Number of rounds in each step. Each round gives a rate, and has the same number of files.
 _ROUNDS = 5
 KEPT = "population"
-# S3: after 40 million files the rate had fallen by more than half.
+# Published: after 40 million files, the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _THEIR_IOWAIT = "iowait of S3's metadata server: 24 % before tuning, 16 % after"
 _THEIR_MEMORY = "memory of S3's metadata server: from 2 to 11 GB, then 16 GB and full"
@@ -30,7 +30,7 @@ _MEMORY = "Memory of the metadata servers: {first} at the beginning, {last} with
 
 
 class Population(Study):
-    """A pool that grows in steps of five rounds each and is emptied only at the end."""
+    """A pool of files that grows in steps of five rounds each, and is removed only at the end."""
 
     name = "population"
     title = "A growing population of files"
@@ -39,9 +39,9 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each step of the growing population, reduced to the available space."""
+        """Return a cell for each step of the growing population. Steps are smaller if space is short."""
         ranks = context.team
-        # Files per rank in one round of every step, summed over the steps and rounded up to reach the requested total.
+        # Files per rank in a round, summed over all steps, and rounded up to reach the requested total.
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
             ranks * _ROUNDS
@@ -62,7 +62,7 @@ class Population(Study):
             yield self.cell(context, f"{step:02}", settings, phases, measures, place=Place(kept=KEPT))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by size of the population, with S3's drop."""
+        """Return files per second by size of the population, with the published drop."""
         cells = results.where()
         if not cells:
             return []
@@ -79,9 +79,9 @@ class Population(Study):
         return [self.figure(line, (x, "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask whether files are created as fast in the full population as at the beginning."""
+        """Return the question whether files are created as fast in the full population as at the beginning."""
         cells = results.where()
-        # A last step that the budget cut short has too few rounds.
+        # Leave out a last step with too few rounds, which the budget has cut short.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
         options = [
             (gettext("{files} files", files=f"{int(cell.settings['files']):,}"), [cell])
@@ -90,7 +90,7 @@ class Population(Study):
         return ask(self.name, "end-to-start", gettext("creating with"), options, advises=False)
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the number of files, the level shifts of the rate, the load, and the removal rate."""
+        """Return findings: number of files, level shifts of the rate, load of the servers, removal rate."""
         cells = results.where()
         if not cells:
             return []
@@ -98,7 +98,7 @@ class Population(Study):
         return [self._size(cells, results), *(more if len(cells) > 1 else ())]
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """Compare the number of files created with the number planned."""
+        """Compare the number of created files with the planned number."""
         made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         if made >= planned:
@@ -110,7 +110,7 @@ class Population(Study):
         return self.finding("size", text, "inconclusive", results.ids(cells), needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Return the level shifts in the rates of all rounds."""
+        """Return a finding for the level shifts in the series of the rates of all rounds."""
         whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
         values = [value for cell in whole for value in cell.by_block().values()]
         where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
@@ -141,7 +141,7 @@ class Population(Study):
         ]
 
     def _load(self, results: Results) -> list[Finding]:
-        """Compare iowait and the servers' memory at the first and at the last step."""
+        """Compare iowait and the memory of the servers in the first and in the last step."""
         findings = []
         for metric, message, theirs in (
             ("iowait", _WAITING, _THEIR_IOWAIT),
@@ -161,7 +161,7 @@ class Population(Study):
         return findings
 
     def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Compare the rates of removing and creating the whole population."""
+        """Compare the rate of removing the whole population with the rate of creating it."""
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:
@@ -191,7 +191,7 @@ class Population(Study):
 def _steps(files: int) -> list[int]:
     """Divide ``files`` into at most 12 steps that differ by at most one file, the larger ones last.
 
-    A round numbers its files from (rounds before it) times (its files), so a smaller later step would reuse names.
+    A round's first file has the number (earlier rounds) * (files in a round): smaller later steps would reuse names.
 
     >>> _steps(100), _steps(3)
     ([8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9], [1, 1, 1])

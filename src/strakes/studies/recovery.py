@@ -1,4 +1,4 @@
-"""recovery: wait of clients during a metadata fail-over, by number of clients. S2 section 3.4.2, table 2."""
+"""recovery: wait of clients in a metadata fail-over, by number of clients. After Zeng et al. (2021, S2), table 2."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
-# Priority by number of clients; the smallest and the largest number come first. A client is a libcephfs session, which
+# Number of clients -> priority; the smallest and the largest number come first. A client is a libcephfs session, which
 # takes 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Files created immediately before the fault, and the number of clients that create them. The new server replays the
-# journal: with 50,000 files recovery took two to three times as long as with none.
+# Number of files created immediately before the fault, and of clients that create these files. The new server replays
+# their journal: recovery with 50,000 files took two to three times as long as without.
 _IN_FLIGHT, _CREATORS = 50_000, 50
-# Clients of the largest system in S2's table 2. Doubled, there is no published time to compare with.
+# Largest number of clients with a published time.
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds show the rate before the fault. Creations that are due during a stall are made after it, so the schedule
-# need not cover the recovery.
+# Three seconds show the rate before the fault. Creations that are due during a stall are made after the stall, so the
+# schedule need not cover the recovery.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -37,7 +37,7 @@ _WHO: tuple[tuple[str, Metric], ...] = (
     ("median client", "recovery_median_s"),
     (_LAST, "recovery_last_s"),
 )
-# S2, table 2: clients and seconds until the file system had recovered.
+# Published table 2: number of clients, and seconds until the file system had recovered.
 _S2 = ((50.0, 10.0), (100.0, 23.0), (200.0, 41.0), (500.0, 108.0), (1000.0, 211.0), (2000.0, 420.0))
 _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 
@@ -45,8 +45,8 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 class RecoveryStudy(Study):
     """Waiting times of clients in fail-over drills.
 
-    Each visit is one drill: clients create files on a fixed schedule, a fault is injected, and it is undone before the
-    next visit.
+    Each trial is one drill: clients create files on a fixed schedule, a fault is injected, and the fault is undone
+    before the next trial.
     """
 
     name = "recovery"
@@ -57,7 +57,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of clients, and for --ranks. More than one client requires libcephfs."""
+        """Return a cell for each number of clients, including --ranks. More than one client requires libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -75,7 +75,7 @@ class RecoveryStudy(Study):
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
         if files:
-            # Fill the journal that the new server has to replay.
+            # Create files, which fill the journal that the new server has to replay.
             per_client = math.ceil(files / clients)
             phases.append(
                 MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")
@@ -88,7 +88,7 @@ class RecoveryStudy(Study):
         return self.cell(context, key, settings, phases, measures, ranks=clients, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the wait after a fault in seconds by number of clients, with S2's results."""
+        """Return the wait after a fault in seconds by number of clients, with the published results."""
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
         theirs = gettext("S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
@@ -96,7 +96,7 @@ class RecoveryStudy(Study):
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how the wait grows with the number of clients, and with newly created files."""
+        """Return the questions how the wait grows with the number of clients, and with newly created files."""
         last = _by_clients(results, _LAST)
         ends = [
             (ngettext("{count} client", "{count} clients", int(cell.settings["clients"])), [cell])
@@ -113,13 +113,13 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the forecast for S2's largest system, and whether every acknowledged file survived."""
+        """Return a forecast for the largest published system, and whether every acknowledged file survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
 
     def _forecast(self, results: Results) -> list[Finding]:
-        """Extrapolate the wait of the last client along a straight line, because S2's times grow linearly."""
+        """Extrapolate the wait of the last client along a straight line, because the published times grow linearly."""
         cells = _by_clients(results, _LAST)
         if len(cells) < 2:
             return []
@@ -181,6 +181,6 @@ class RecoveryStudy(Study):
 
 
 def _by_clients(results: Results, who: str) -> list[Measured]:
-    """Return the waits by number of clients, with the fewest files created before the fault."""
+    """Return the waits by number of clients, in the cells with the fewest files created before the fault."""
     files = results.levels("files")
     return results.where(who=who, files=files[0]) if files else []

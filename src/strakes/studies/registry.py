@@ -1,4 +1,4 @@
-"""All studies by name. A new study is one module and one line here."""
+"""All studies by name. A new study needs one module, and one line in this file."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ SURVEY: tuple[Study, ...] = tuple(study for study in STUDIES if study.in_survey)
 
 
 def study_named(name: str) -> Study:
-    """Return the study of that name; the prefix ``against:`` compares two sides of it.
+    """Return the study with this name. With the prefix ``against:``, return a comparison of two sides.
 
-    Raises BadInputError, which lists all names, for an unknown name.
+    Raises BadInputError with a list of all names if the name is unknown.
     """
     if name.startswith(PREFIX):
         return Against(study_named(name.removeprefix(PREFIX)))

@@ -1,4 +1,4 @@
-"""restart-dump: dump and reload the state of all ranks, by number of writers and by layout. S1's second proof."""
+"""restart-dump: dump and reload the state of all ranks, by writers and layout. Second case of Tian et al. (2020)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from strakes.studies.scenario import Scenario
 from strakes.studies.study import BANDWIDTH, Cells, Context
 
 _WRITERS = (1, 2, 4, 8)
-# Questions by operation.
+# Titles of questions, by operation.
 _TITLES = {"dump": "writing restart dumps", "restart": "reading restart dumps"}
 
 
 class RestartDump(Scenario):
-    """Bandwidth of writing and reading back a dump: every rank or few writers, one shared file or one per rank."""
+    """Bandwidth of writing and reading a dump: by every rank or few writers, in one shared file or a file per rank."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -67,7 +67,7 @@ class RestartDump(Scenario):
         return self.way(context, "own" if own else f"{writers}", settings, phases, bandwidths(*_TITLES), stripes)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the bandwidth of dump and restart for each way, with S1's gain."""
+        """Return the bandwidth of dump and restart for each way, with the published gain."""
         drawn = [
             bars(gettext(operation), results.where(operation=operation), lambda cell: self.label(cell, results))
             for operation in _TITLES
@@ -78,13 +78,13 @@ class RestartDump(Scenario):
         return [self.figure(drawn, (gettext("way"), "", "category"), BANDWIDTH, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which way is fastest to dump and to restart, and how much faster each way is than the usual one."""
+        """Return the questions which way is fastest, and how much faster each way is than the usual way."""
         return [
             question for operation, title in _TITLES.items() for question in self.ask_way(title, operation, results)
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of a dump that every rank writes itself."""
+        """Return the rate of a dump if every rank writes its part itself."""
         return [
             Headline(gettext("restart dump, every rank for itself"), cell.id) for cell in self.usual(results, "dump")
         ]

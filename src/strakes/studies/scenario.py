@@ -1,4 +1,4 @@
-"""Base class of S1's two proofs: an application's usual way of I/O compared with alternatives."""
+"""Base class of two studies that compare an application's usual way of I/O with other ways. Tian et al. (2020, S1)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from strakes.targets.description import Layout
 
 
 class Scenario(Study):
-    """A study of ways of I/O. The key of a cell has the number of ranks of a node that do I/O, or a name.
+    """A study of ways of I/O. The key of a cell contains the number of ranks per node that do I/O, or a name.
 
-    ``names``: labels of ways by key; "0" is the usual way. ``numbers``: labels of other ways, by whether several nodes
-    take part.
+    ``names``: key -> label; the key "0" is the usual way. ``numbers``: labels for numbers of ranks, by whether several
+    nodes take part.
     """
 
     source = "S1"
@@ -37,14 +37,14 @@ class Scenario(Study):
         measures: Sequence[Measure],
         stripes: int | None,
     ) -> Cell:
-        """Return the cell of one way. ``stripes``: stripe count of its files, None for the default layout."""
+        """Return the cell for one way of I/O. ``stripes``: stripe count of the files, None for the default layout."""
         if stripes is None:
             return self.cell(context, key, settings, phases, measures)
         settings, layout = {**settings, "stripe_count": stripes}, Layout(stripe_size_bytes=MIB, stripe_count=stripes)
         return self.cell(context, f"{key}-on-{stripes}", settings, phases, measures, layout=layout)
 
     def label(self, cell: Measured, results: Results) -> str:
-        """Return the label of a measured way."""
+        """Return the label of the way of I/O of a measured cell."""
         name, _, stripes = _key(cell).partition("-on-")
         if name in self.names:
             way = gettext(self.names[name])
@@ -53,13 +53,13 @@ class Scenario(Study):
         return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
 
     def usual(self, results: Results, operation: str) -> list[Measured]:
-        """Return the cells of the usual way."""
+        """Return the cells with the usual way of I/O."""
         return [cell for cell in results.where(operation=operation) if _key(cell) == "0"]
 
     def ask_way(self, title: str, operation: str, results: Results) -> list[Question]:
-        """Ask which way is fastest, and how much faster each alternative is than the usual way.
+        """Return the questions which way is fastest, and how much faster each other way is than the usual way.
 
-        ``title``: in English, as it is also a part of an id.
+        ``title``: in English, because the title is also a part of an id.
         """
         before = self.usual(results, operation)
         others = [cell for cell in results.where(operation=operation) if cell not in before]

@@ -1,4 +1,4 @@
-"""small-files: Postmark's steps on pools of small files: fill, transactions, remove. S3."""
+"""small-files: the steps of Postmark on pools of small files: fill, transactions, remove. After StorNext (2011), S3."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SmallFiles(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each step by number of ranks, with S3's results."""
+        """Return the rate of each step by number of ranks, with the published results."""
         drawn = [
             bars(ngettext("{count} rank", "{count} ranks", int(ranks)), results.where(ranks=ranks))
             for ranks in results.levels("ranks")
@@ -71,7 +71,7 @@ class SmallFiles(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Compare files per hour with the rate that S3 required."""
+        """Compare the files per hour with the rate that the published system needed."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -79,7 +79,7 @@ class SmallFiles(Study):
         return [self._per_hour(fill[0], int(ranks[-1]))] if fill else []
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how many ranks are enough, and whether removing is as fast as writing."""
+        """Return the questions how many ranks are enough, and whether removing is as fast as writing."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -92,7 +92,7 @@ class SmallFiles(Study):
         ]
 
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
-        """Compare one cell's files per hour with the rate that S3 required."""
+        """Compare the files per hour of one cell with the rate that the published system needed."""
         assert cell.estimate is not None
         rate = f"{cell.estimate.median * HOUR_S / 1e6:,.3g}"
         if cell.estimate.low is None or cell.estimate.high is None:

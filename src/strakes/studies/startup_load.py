@@ -1,4 +1,4 @@
-"""startup-load: load one input into all ranks, by number of readers and by layout. S1's first proof."""
+"""startup-load: load one input into all ranks, by readers and layout. First case of Tian et al. (2020)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strakes.studies.study import Cells, Context
 
 
 class StartupLoad(Scenario):
-    """Input delivered per second: every rank reads it, or few readers broadcast it. The page cache is dropped first."""
+    """Input bytes delivered per second, read by every rank or broadcast by few readers. The page cache is dropped."""
 
     name = "startup-load"
     title = "Start-up load, before and after"
@@ -60,7 +60,7 @@ class StartupLoad(Scenario):
         return self.way(context, f"{readers}", settings, (make, load), measures, stripes)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the input delivered per second for each way, with S1's gain."""
+        """Return the input bytes delivered per second for each way of reading, with the published gain."""
         line = bars(gettext("input to all ranks"), results.where(), lambda cell: self.label(cell, results))
         theirs = gettext(
             "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)"
@@ -69,7 +69,7 @@ class StartupLoad(Scenario):
         return [self.figure([line], (gettext("way"), "", "category"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which way is fastest, and how much faster each way is than every rank reading for itself."""
+        """Return the questions which way is fastest, and how much faster each way is than reading by every rank."""
         return self.ask_way("reading the input of all ranks", "read", results)
 
     def headlines(self, results: Results) -> Sequence[Headline]:

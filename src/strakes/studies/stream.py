@@ -1,4 +1,4 @@
-"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. S3."""
+"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. After StorNext (2011), S3."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# S3's rates in B/s for blocks of 1 KB and of 16 MB, each as (one client of five, all five together).
+# Published rates in B/s for blocks of 1 KB and of 16 MB. For each: (one of five clients, all five clients together).
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
-# Texts by operation.
+# Titles of figures and questions, by operation.
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
 _RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}
@@ -50,7 +50,7 @@ class Stream(Study):
                 yield self.cell(context, f"{ranks}/{block}", settings, (write, read), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by block size, one figure for writes and one for reads, with S3's results."""
+        """Return bandwidth by block size, one figure for writes and one for reads, with the published results."""
         figures = []
         for operation in ("write", "read"):
             drawn = [
@@ -81,7 +81,7 @@ class Stream(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which block size and how many ranks are enough."""
+        """Return the questions which block size and how many ranks are enough."""
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         questions: list[Question] = []
         for operation in ("write", "read") if ranks else ():

@@ -1,4 +1,4 @@
-"""striping: stripe count and stripe size for small, medium and large files. S1 section 3.4."""
+"""striping: stripe count and stripe size for small, medium and large files. Tian et al. (2020, S1), section 3.4."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, from_own_cache, l
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
-# Stripe size while the stripe count varies: S1 found 1 MiB good for files of all sizes.
+# Stripe size while the stripe count varies. The publication found 1 MiB good for files of all sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# Stop a phase after this multiple of the time that the file takes at the pilot's rate.
+# A phase is stopped after this multiple of the time that the file takes at the rate of the pilot measurement.
 _PATIENCE_TIMES = 3.0
 # Titles of questions, by operation and factor.
 _TITLES = {
@@ -34,7 +34,7 @@ _HEADLINES = {
 
 
 class StripingStudy(Study):
-    """Bandwidth by stripe count at one stripe size, and by stripe size at one count; one file per process."""
+    """Bandwidth by stripe count at one stripe size, and by stripe size at one stripe count; one file per process."""
 
     name = "striping"
     title = "Striping"
@@ -62,7 +62,7 @@ class StripingStudy(Study):
                 reason = f"{counted(ranks, 'file')} of {format_bytes(size)}: more than strakes may use here"
                 yield self.skipped(reason, **settings)
                 continue
-            # A phase that ends before the file is complete would measure a smaller file.
+            # If the phase ended before the file is complete, it would measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
             stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
             phases = write_and_read(context, min(MIB, size), size, stop=stop)
@@ -78,7 +78,7 @@ class StripingStudy(Study):
             )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures: bandwidth by stripe count and by stripe size, with S1's advice."""
+        """Return two figures: bandwidth by stripe count and by stripe size, with the published advice."""
         theirs = gettext(
             "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
             "stripes for all"
@@ -99,7 +99,7 @@ class StripingStudy(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which stripe count and size are enough, for each file size and operation."""
+        """Return the questions which stripe count and size are enough, for each file size and operation."""
         return [
             question
             for operation in ("write", "read")
@@ -129,7 +129,7 @@ class StripingStudy(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, int]]:
-    """Return file size, stripe count and stripe size of each level; one factor varies at a time, as in S1.
+    """Return file size, stripe count and stripe size of each cell. Only one factor varies at a time, as published.
 
     Stripe counts vary at 1 MiB stripes, stripe sizes at one stripe per data target.
     """
@@ -145,7 +145,7 @@ def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, i
 
 
 def _along(results: Results, operation: str, size: Setting, factor: str) -> list[Measured]:
-    """Return the cells that vary only this factor, ascending."""
+    """Return the cells of one file size in which only the factor varies, by ascending levels of the factor."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
         cells = [cell for cell in cells if cell.settings["stripe_bytes"] == _USUAL_STRIPE]

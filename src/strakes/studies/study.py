@@ -19,18 +19,18 @@ from strakes.model.results import Measured, Results
 from strakes.stats.interval import Interval
 from strakes.targets.description import Description, Layout, Striping
 
-# From this phase length (s) on, creation may take up to _MAKING_TIMES phases, so that faster reads and removals of the
-# files also last one phase. This stays below the time limit of three phases.
+# If phases last at least this number of seconds, creation may take up to _MAKING_TIMES phases, so that faster reads and
+# removals of the files also last one phase. The time limit is three phases.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
-# Maximum duration of a phase in schemas/plan.json.
+# Maximum duration of a phase in seconds, as in schemas/plan.json.
 _DAY_S = 86_400.0
 Cells = Iterable[Cell | SkippedCell]
 # Axes of a figure: label, unit and, for x, the scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
-# Needed by a finding whose interval is too wide.
+# Text for findings with an interval that is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
@@ -38,9 +38,9 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rough rates from short runs, used only to choose amounts.
+    """Rough rates from short pilot measurements, which are only used to choose amounts of data and files.
 
-    ``overhead_s``: seconds of a visit outside its phases. ``removes_per_s``: 0 if not measured.
+    ``overhead_s``: seconds of a trial outside its phases. ``removes_per_s``: 0 if not measured.
     """
 
     write_bytes_per_s: float
@@ -55,11 +55,11 @@ class Context:
     """Input for the choice of a study's cells. Sizes in bytes, times in seconds.
 
     ``direct_io`` is None if O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` limit one plan on the target.
-    ``striping`` lists the layouts that can be set, or is None for the reason ``no_striping``. ``full`` measures every
+    ``striping`` lists the layouts that can be set; if None, ``no_striping`` is the reason. ``full`` measures every
     level. ``description`` names the parts of the file system if a study needs them. ``files`` and ``data_per_rank``
-    are the requested files in total and bytes per rank, or None. Cells with a priority above ``least_priority`` need a
-    larger budget. Cells with more than ``most_ranks`` ranks are skipped. ``nodes`` has the ranks that each host can
-    run, and is empty for a single host.
+    are the requested total of files and the requested bytes per rank, or None. Cells with a priority above
+    ``least_priority`` need a larger budget. Cells with more than ``most_ranks`` ranks are skipped. ``nodes``: host ->
+    number of ranks that the host can run; empty for a single host.
     """
 
     file_system: str
@@ -90,29 +90,29 @@ class Context:
 
     @property
     def whose(self) -> str:
-        """Return how a text names one of the nodes: "each node", or "this node" if there is one."""
+        """Return how texts name a node: "each node", or "this node" if there is only one."""
         return "each node" if len(self.nodes) > 1 else "this node"
 
     @property
     def crowd(self) -> int:
-        """Return the ranks of studies that want many: the limit, or twice the usual number without one."""
+        """Return the number of ranks for studies that need many: the limit, if any, or twice the usual number."""
         return self.most_ranks or 2 * self.team
 
     @property
     def team(self) -> int:
-        """Return the ranks of studies that do not vary them: the limit, else one per processor, from two to four."""
+        """Return the usual number of ranks: the limit, or without a limit one per processor, from two to four."""
         return self.most_ranks or max(2, min(self.cpus, 4))
 
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Return the bytes per rank that take about one phase, at least ``multiple_of`` if the limits allow it.
 
-        The result is a power of two, in surveys also 5, 6 or 7 quarters of one, so that each power-of-two transfer size
-        divides it if four transfers fit. A requested amount is rounded down to a multiple of ``multiple_of``.
+        The result is a power of two, in surveys also 5, 6 or 7 quarters of a power of two: each power-of-two transfer
+        size divides it if four transfers fit. A requested amount is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             whole = self.data_per_rank // multiple_of * multiple_of
             return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
-        # Reads move the data that was written, so faster reads need more of it to last a phase.
+        # Reads move the data that was written, so faster reads need more data to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
@@ -122,23 +122,23 @@ class Context:
         return max(64 * KIB, quarters)
 
     def items(self, ranks: int) -> int:
-        """Return the files per rank that take about one phase to create, or that make up the requested total."""
+        """Return the files per rank that take about one phase to create, or that add up to the requested total."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        """Return the amount that takes about one phase to create and, if phases are long enough, also to use."""
+        """Return the amount that takes about one phase to create and, if phases are long enough, one phase to use."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return a rule that stops a phase after ``times`` its planned duration; its rate covers the work done."""
+        """Return a rule that stops a phase after ``times`` its planned duration. The rate covers the completed work."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
 def longer_making(faster: float) -> float:
-    """Return the duration of creating, in phases, if using the files is ``faster`` times as fast.
+    """Return for how many phases to create files, if using the files is ``faster`` times as fast as creating.
 
     >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
     [1.0, 1.5, 2.0]
@@ -147,7 +147,7 @@ def longer_making(faster: float) -> float:
 
 
 def power_of_two_at_most(value: float) -> int:
-    """Return the largest power of two <= value, at least 1.
+    """Return the largest power of two that is not above ``value``, but at least 1.
 
     >>> power_of_two_at_most(1000), power_of_two_at_most(4096), power_of_two_at_most(0.3)
     (512, 4096, 1)
@@ -162,27 +162,27 @@ class Study(ABC):
     title: str
     question: str
     source: str
-    # Whether the pilot's rates determine its amounts.
+    # Whether the rates of the pilot measurement determine the amounts of this study.
     needs_pilot = True
-    # Whether `strakes survey` measures it: studies that are short and need only a directory.
+    # Whether `strakes survey` includes this study: it is short and needs only a directory.
     in_survey = False
-    # Whether its cells depend on the description of the file system.
+    # Whether the cells of this study depend on the description of the file system.
     needs_description = False
-    # Visits of each cell if cells run in order because each continues the previous one's files; 0: blocks as usual.
+    # Number of trials of each cell, if cells run in order because each adds to the previous cell's files. 0: blocks.
     visits_in_sequence = 0
-    # Whether its rates are about the file system alone; a user's plan may measure a cache.
+    # Whether the rates of this study are about the file system alone. A user's plan may measure a cache.
     of_file_system = True
-    # Whether its visits are drills, which need the user's explicit consent.
+    # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
 
     @property
     def identity(self) -> str:
-        """Return a text that must be equal for a run to be resumed."""
+        """Return a text that identifies the study. A run can be resumed only if this text is equal."""
         return self.name
 
     @abstractmethod
     def cells(self, context: Context) -> Cells:
-        """Return the cells to measure, and the skipped cells with their reasons."""
+        """Return the cells to measure, and skipped cells with the reasons."""
 
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -193,11 +193,11 @@ class Study(ABC):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the findings that summarise one file system; a comparison states them for each side."""
+        """Return the findings that summarise one file system. A comparison returns them for each side."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return groups of cells whose arithmetic mean the source publishes, with their titles, by name."""
+        """Return groups of cells whose arithmetic mean is published: name -> title and cells."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -209,7 +209,7 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the values of the summary screen."""
+        """Return the values to show on the summary screen."""
         return ()
 
     def cell(
@@ -227,7 +227,7 @@ class Study(ABC):
         place: Place = PLAIN,
         knobs: Mapping[str, str] | None = None,
     ) -> Cell:
-        """Return a cell of this study. Its ranks are in ``settings`` unless they are given."""
+        """Return a cell of this study. Without ``ranks``, the number of ranks is the setting "ranks"."""
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
         return Cell(
             self.name,
@@ -258,20 +258,20 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a result of the study's source. ``what``: name of the points."""
+        """Return a result from the publication that the study repeats. ``what``: name of the points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
     ) -> Figure:
-        """Return a figure of this study. Title and question default to the study's. The y label is looked up here."""
+        """Return a figure, by default with the title and the question of this study. Translates the y label."""
         title, question = title or gettext(self.title), question or gettext(self.question)
         label, unit = y
         return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
 
     def of_phases(self, results: Results, x: str, name_of: Callable[[Measured], str]) -> list[Figure]:
-        """Return two figures, the rates in B/s and those in op/s."""
+        """Return two figures, one of rates in B/s and one of rates in op/s."""
         figures = []
         for unit, label in (("B/s", gettext("bandwidth")), ("op/s", gettext("operations per second"))):
             points = tuple(Point(name_of(cell), cell.id) for cell in results.where() if cell.unit == unit)
@@ -290,7 +290,7 @@ class Study(ABC):
         unit: str,
         needs: str,
     ) -> Finding:
-        """Return a measured finding with the interval of a quantity ``of``, or without one an inconclusive finding."""
+        """Return a measured finding with the interval of the quantity ``of``; inconclusive if the interval is None."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
         shown = IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
@@ -306,5 +306,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a finding of this study. Its id is the study's name, a hyphen and ``name``."""
+        """Return a finding of this study. The id of the finding is the name of the study, a hyphen and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -1,4 +1,4 @@
-"""target-baseline: rates of every metadata and data target alone, to find slow or broken ones. S4, step 1."""
+"""target-baseline: rate of each target alone, to find slow or broken ones. After Booher and Kulkarni (S4), step 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates, w
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
-# A target below this share of the others' rate is slow. At 0.9 the test flags equal targets under load.
+# A target below this share of the rate of the others is slow. At 0.9, the test reports equal targets under load.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
@@ -36,7 +36,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each metadata and data target; skip a kind with fewer than two targets."""
+        """Return a cell for each metadata and data target; skip kinds of target with fewer than two targets."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
@@ -58,10 +58,10 @@ class TargetBaseline(Study):
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
-        # After the planned time, so that a slow target does not use up the time of the others.
+        # Stop after the planned time, so that a slow target does not use up the time of the others.
         stop = context.stonewall(1)
         phases = tuple(
-            # Ranks stat the files of another rank, because their own client would answer for its files.
+            # Each rank stats the files of another rank, because clients cache attributes of files that they created.
             MetadataPhase(
                 operation,
                 operation,
@@ -99,7 +99,7 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return a claim for each target: it reaches 0.8 of its kind's median rate, or of the only other target's."""
+        """Return a claim for each target: it reaches 0.8 of the median rate of its kind (of two: of the other)."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
@@ -129,10 +129,10 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """Return a layout that puts files on this target alone.
+    """Return a layout that puts files on this target alone, or None.
 
-    Lustre selects the target by its index, other file systems by a pool that contains only this target. Return None if
-    neither is possible.
+    On Lustre, the layout selects the target by its index; on other file systems, by a pool that contains only this
+    target. None if neither is possible.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

@@ -1,4 +1,4 @@
-"""transfer-size: bandwidth by bytes per call. S1 section 3.1."""
+"""transfer-size: bandwidth by bytes per call. After Tian et al. (2020, S1), section 3.1."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strakes.targets.description import Layout
 from strakes.targets.mountinfo import own_cache
 
 SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
-# Stripe sizes in addition to the default layout, if layouts can be set.
+# Stripe sizes that are measured in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# With fewer calls per rank, open and fsync would dominate the rate. Doubled, large calls need twice the data.
+# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Data grows in proportion.
 FEWEST_CALLS = 4
-# Priorities of a survey's cells; 4 if not listed. Its statements on the largest calls need those with 1.
+# Priorities of the cells in a survey; 4 if not listed. The statements about the largest calls need priority 1.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
@@ -41,7 +41,7 @@ _STRIPES = {
 
 
 class TransferSize(Study):
-    """Bandwidth by bytes per read() or write() call, buffered and O_DIRECT; buffered also by stripe size."""
+    """Bandwidth by bytes per read() or write() call, buffered and with O_DIRECT; buffered also by stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -51,7 +51,7 @@ class TransferSize(Study):
     def cells(self, context: Context) -> Cells:
         """Return a cell for each transfer size, buffered and with O_DIRECT, and cells with several stripe sizes."""
         ranks = context.team
-        # Enough for calls of 8 MiB, with which S1's reads peak.
+        # Enough data for calls of 8 MiB, at which the published reads are fastest.
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
@@ -72,7 +72,7 @@ class TransferSize(Study):
         yield from self._striped(context, amount)
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
-        """Return buffered cells with files striped over all data targets; none with fewer than two.
+        """Return buffered cells with files striped over all data targets; an empty list with fewer than two targets.
 
         Files on one data target would not show the effect of the stripe size.
         """
@@ -110,7 +110,7 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by transfer size, with a figure each for writes and reads if stripe sizes vary."""
+        """Return bandwidth by transfer size, in separate figures for writes and reads if stripe sizes vary."""
         # With stripes of several sizes there are too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
@@ -143,7 +143,7 @@ class TransferSize(Study):
         return self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
+        """Return the questions which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
@@ -160,7 +160,7 @@ class TransferSize(Study):
         return questions
 
     def _on_stripes(self, operation: str, results: Results) -> list[Question]:
-        """Ask which stripe size is enough for the smallest and largest transfers. S1 found little effect."""
+        """Return the questions which stripe size is enough, for the smallest and largest transfers."""
         striped = [cell for cell in results.where(operation=operation) if "stripe_bytes" in cell.settings]
         transfers = sorted({float(cell.settings["transfer_bytes"]) for cell in striped})
         return [
@@ -197,10 +197,10 @@ class TransferSize(Study):
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
-    """Return a cell's priority: a short survey measures small and large calls first, and large calls with O_DIRECT."""
+    """Return the priority of a cell. Small and large calls, and large calls with O_DIRECT, come first in a survey."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
-    # If a client cache answers buffered reads, only direct ones show which transfer size is enough.
+    # If a client cache answers buffered reads, only reads with O_DIRECT show which transfer size is enough.
     if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)

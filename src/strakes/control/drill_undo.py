@@ -21,7 +21,7 @@ from strakes.targets.command import Runner, run
 # Time limit of a command, and of the wait for its effect, in seconds.
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
-# Exit status of ssh if it does not reach the host (ssh(1)).
+# Exit status of ssh if it does not reach the host (manual page ssh(1)).
 _NOT_REACHED = 255
 
 

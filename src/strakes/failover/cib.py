@@ -16,7 +16,7 @@ from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_
 from strakes.failover.limits import matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
-# Maximum number of attributes of an element.
+# Maximum number of attributes of an element. For twice the number, Pacemaker's tools take four times the time.
 _MOST_ATTRIBUTES = 256
 
 # Pacemaker's tools refuse a CIB of a newer release, so it is given to them with the version numbers of an old one.
@@ -37,7 +37,6 @@ class Cib:
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)
         if many is not None:
-            # Pacemaker's tools, which also read this CIB, take quadratic time in the number of attributes.
             why = f"<{many.tag[:60]}> has {len(many.attrib)} attributes, more than {_MOST_ATTRIBUTES}"
             raise BadInputError("this is not a CIB", where=where, why=why)
         if self.root.tag != "cib":

@@ -41,7 +41,7 @@ def joined_lines(text: str) -> list[str]:
 
 # Larger scripts, and further words of a loop, are not expanded. The two limits bound the result to about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
-_MOST_WORDS_OF_LOOP = 16
+_MOST_WORDS_OF_LOOP = 16  # the size of the result grows in proportion
 
 
 def expanded(script: str) -> str:

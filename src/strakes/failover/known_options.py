@@ -34,7 +34,7 @@ _KINDS = {
     "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# Similarity (difflib, 0 to 1) from which an unknown name counts as a misspelling.
+# Minimum similarity of a misspelling to a known name. With difflib's default of 0.6, more names are confused.
 _SIMILAR = 0.75
 # Time limit for the metadata of an agent.
 _ASK_S = 5.0

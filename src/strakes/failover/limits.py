@@ -11,17 +11,16 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum numbers of resources, constraints between two resources, nested elements, nodes and DRBD resources. The time
-# of the check grows with their squares, because rules compare resources in pairs.
-_MOST_RESOURCES = 1000
-_MOST_PAIRS = 5000
-MOST_DEPTH = 100
-_MOST_NODES = 1000
-MOST_DRBD = 1000
-# Maximum numbers for Pacemaker's tools, which are called dozens of times and take quadratic time.
-_MOST_ASKED_RESOURCES = 60
-_MOST_ASKED_PAIRS = 1000
-_MOST_ASKED_ELEMENTS = 20_000
+# Maximum numbers for a check. Its rules compare resources in pairs.
+_MOST_RESOURCES = 1000  # twice the number takes four times the time
+_MOST_PAIRS = 5000  # between two resources; twice the number takes four times the time
+MOST_DEPTH = 100  # nested elements; twice the number takes four times the time
+_MOST_NODES = 1000  # twice the number takes four times the time
+MOST_DRBD = 1000  # twice the number takes four times the time
+# Maximum numbers for Pacemaker's tools, which are called dozens of times.
+_MOST_ASKED_RESOURCES = 60  # twice the number takes four times the time
+_MOST_ASKED_PAIRS = 1000  # twice the number takes four times the time
+_MOST_ASKED_ELEMENTS = 20_000  # twice the number takes four times the time
 # Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.

@@ -18,7 +18,7 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# Maximum number of transitions after an event. A start may follow a power-off; more than four indicate a loop.
+# Maximum number of transitions after an event. The time grows in proportion; more than four indicate a loop.
 TRANSITIONS = 4
 Watched = frozenset[tuple[str, str, int]]
 

@@ -10,10 +10,9 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.times import amounts_of
 
-# Defaults of Corosync without a corosync.conf: the token time in seconds, and the consensus time in token times
-# (corosync.conf(5)).
+# Defaults of Corosync without a corosync.conf: the token time in seconds, and the consensus time.
 _TOKEN_S = 3.0
-_CONSENSUS = 1.2
+_CONSENSUS = 1.2  # in token times (manual page corosync.conf(5))
 # Shortest times, in seconds, of a power-off and of the start of a resource.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 

@@ -20,15 +20,15 @@ _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5
 # _CHANCE: significance level of an outage. _REACHES: numbers of longest other waits from which the tail is estimated.
 # With at most _FEW other waits, an outage must exceed the longest of these by the factor _FAR_OF_FEW.
-_CHANCE = 0.01
+_CHANCE = 0.01  # 1% of clients that were not hit wait longer by chance
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Smallest number of other waits that shows how long a client usually waits.
+# Minimum number of other waits of a client. With 3, the wait at the fault is the longest by chance in 25%.
 _LEAST = 3
 # A wait that begins within _SOON_S seconds of the fault needs only the factor _FAR_SOON over the longest other wait,
 # because the coincidence is evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# Above this probability a wait is no outage; between _CHANCE and _LIKELY it is undecided.
+# Above this probability (20%) a wait is no outage; between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
 # Errors that a working file system returns.
 _ANSWERS = frozenset(

@@ -24,9 +24,9 @@ _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 # Time limit of each program in seconds.
 _LIMIT_S = 20.0
-# Maximum number of resources whose agent is asked. Each needs a process; larger clusters repeat the same kinds.
+# Maximum resources whose agent is asked; the time grows in proportion. Larger clusters repeat the same kinds.
 _MOST_AGENTS = 60
-# Exit status of an agent whose program is not installed on this node, where it may never run.
+# OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is not on this node, where it may never run.
 _NOT_INSTALLED = 5
 # Lines of drbdadm that are about this machine and not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")

@@ -21,7 +21,7 @@ _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
-_MOST_SHOWN = 3
+_MOST_SHOWN = 3  # tests in a message, whose length grows in proportion
 
 
 def translate(

@@ -11,7 +11,7 @@ from strakes.interop import command_options as options
 from strakes.interop.command_io500 import fit_amounts
 
 OPTIONS = options.options_of("mdtest")
-# Maximum number of directories in a tree.
+# Maximum number of directories in a tree. The time to make and remove them grows in proportion.
 _MOST_DIRECTORIES = 65536
 
 

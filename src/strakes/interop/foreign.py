@@ -62,7 +62,7 @@ class Foreign:
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
-# Upper limit of a rate: above every real one, and so low that the product of two rates is finite.
+# Upper limit of a rate, such as bytes per second: above every real one, but the product of two rates is finite.
 _MOST = 1e24
 
 

@@ -11,7 +11,7 @@ from strakes.interop.reader_blocks import Printed
 # Long runs of white space or digits are shortened, because some patterns take quadratic time on them. The node maps
 # of mdtest have a digit for each rank.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
-_LONGEST = 64
+_LONGEST = 64  # characters; twice the number takes up to four times the time
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
@@ -21,9 +21,9 @@ _WRAPPED = re.compile(
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# Maximum length of a prefix that a launcher, logger, mailer or time stamp puts before each line.
+# Maximum length of a prefix that a launcher, logger or mailer puts before each line. The time grows in proportion.
 _LONGEST_PREFIX = 80
-# Look for prefixes only in the first 1 MiB: a live log may have millions of lines.
+# Look for prefixes only in the first 1 MiB: the time grows in proportion, and a live log may have millions of lines.
 _BEGINNING = 1 << 20
 
 

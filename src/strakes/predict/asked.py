@@ -15,10 +15,9 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
-_MOST = 10**12
 # Maximum ratio of the requested size to the measured one. Forecasts were checked up to a ratio of 150.
 _FURTHEST = 1000
-_MOST_CAPACITY = 1e18
+_MOST_CAPACITY = 1e18  # operations or bytes per second; above every real system, and finite as a float
 # Table and key in a file of limits: the part of the system, and the unit of the figures that the part limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
@@ -88,7 +87,7 @@ def _count(name: str, value: str, text: str) -> int:
         count = parse_count(value)
     except BadInputError:
         count = 0
-    if 1 <= count <= _MOST and count == int(count):
+    if 1 <= count <= 10**12 and count == int(count):
         return int(count)
     what = f"{name} is not a whole number from 1 to 10^12: {value!r}"
     raise BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")

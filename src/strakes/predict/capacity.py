@@ -9,14 +9,13 @@ from itertools import permutations
 
 from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
-# Standard error of a busy share (0 to 1), from CephFS metadata servers with limited processors
-# (bench/prediction/cephfs.json).
+# Standard error of a busy share, measured on CephFS metadata servers (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
-# Minimum busy share. Below it, the capacity would be more than five times the load, with an error of over a fifth.
+# Minimum busy share. Below it, the capacity would be more than five times the load, with an error of over 20%.
 _LEAST_BUSY = 0.2
 # Mean and standard deviation of log(delivered / stated capacity): systems deliver about a fifth less than stated.
 _STATED = (-0.2, 0.3)
-# A difference of more standard errors than this is a contradiction. Among many pairs, one in a hundred is by chance.
+# A difference of more standard errors is a contradiction. Without one, 0.1% of the pairs exceed it by chance.
 _CONTRADICTION = 3.0
 
 

@@ -22,7 +22,7 @@ from strakes.survey.analysis_build import results_of
 
 # Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Ratio of the standard errors of median and mean of normally distributed values.
+# The median of normal values has a standard error 25% larger than their mean: the square root of pi / 2.
 _NORMAL_MEDIAN = 1.2533
 
 

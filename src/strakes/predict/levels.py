@@ -27,9 +27,9 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# Measurements whose requests per operation differ by more than this factor did not do the same work.
+# Measurements whose requests per operation differ by more than 25% did not do the same work.
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor, so a small scale that is faster was answered from caches.
+# Contention lowers rates by less than this factor: if a small scale was measured to be faster, caches answered.
 _TOO_FAST = 20.0
 
 

@@ -19,13 +19,15 @@ from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
 
 Array = NDArray[np.float64]
+# Probability of the interval of a forecast. An interval of 90% would be 1.28 times as wide.
 COVERAGE = 0.8
-# Standard deviations from the median to the end of an 80 % interval of a normal distribution.
+# Standard deviations from the median to the end of an 80% interval of a normal distribution.
 _NORMAL_END = 1.2816
+# Number of random draws. With 2,000, the ends of an interval have a standard error of 4% of the standard deviation.
 _DRAWS = 2000
-# Tolerance of logarithms, because results are printed with two or three digits.
+# Tolerance of logarithms (1% of a rate), because results are printed with two or three digits.
 _ROUNDING = 0.01
-# Minimum probability with which a part is reported as the first to saturate.
+# Minimum probability of the part reported as the first to saturate: twice the probability of all other parts.
 SURE = 0.67
 
 

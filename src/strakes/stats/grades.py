@@ -29,22 +29,22 @@ Grade = Literal["sure", "likely", "alike", "undecided"]
 # Log values of one setting by block number; larger is better.
 Values = Mapping[int, float]
 
+# Maximum estimated probability that a "likely" answer is wrong: 7%. A smaller one leaves more answers undecided.
 LIKELY_ERROR = 0.07
 # Looks (interim analyses): block number, and the error probability spent there. A question that is "sure" at a look is
 # not measured further. FINAL_ERROR is spent at the end of the run. Errors are added (union bound), so that looks may be
 # dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03
-# A setting within this factor of the best one is good enough, because runs of one system differ as much.
+FINAL_ERROR = 0.03  # 5% together with both looks
+# A setting within 10% of the best one is good enough: whole runs differ by about 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
 # Factors within which settings get the grade "alike", smallest first.
 ALIKE_WITHIN = (1.05, 1.1)
-# Minimum posterior probability, and confidence of the interval, for "alike". In simulated surveys, 5 to 8 % of
-# these answers are wrong with a probability of 0.95 and no interval, and 1 to 3 % with both. A confidence of 0.9 halves
-# the number of these answers.
+# Minimum posterior probability, and confidence of the interval, for "alike". In simulated surveys, 5% to 8% of these
+# answers are wrong with a probability of 0.95 and no interval, and 1% to 3% with both.
 ALIKE_PROBABILITY = 0.97
-ALIKE_CONFIDENCE = 0.7
-# Confidence of each interval that users see.
+ALIKE_CONFIDENCE = 0.7  # 0.9 halves the number of these answers
+# Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
 INTERVAL_CONFIDENCE = 0.9
 
 
@@ -214,7 +214,7 @@ class _Question:
         return True
 
 
-# Minimum probability with which a cheaper level must be good enough to be chosen.
+# Minimum probability (90%) that a cheaper level is good enough. A higher one chooses expensive levels more often.
 ENOUGH_PROBABILITY = 0.9
 # Maximum probability, for these two grades, that another level is better than the chosen one by over GOOD_ENOUGH.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of runs of a level. The median of five runs has an interval at 90 %.
+# Minimum number of runs of a level. The median of five runs has an interval at 90%, the median of four has none.
 SHORTEST = 5
 # Simulated autocorrelations. A shift must be significant under each. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-_SIMULATED = 4000
+_SIMULATED = 4000  # simulated series, 20 of them beyond the quantile _FAR; the time grows in proportion
 # Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
 _NEAR, _FAR = 0.05, 0.005
-# Scale units (standard deviations of the noise) at which runs are clipped.
+# Standard deviations of the noise at which runs are clipped: 0.3% of normal noise is beyond them.
 _CLIP = 3.0
-# Probability that a shift of the size `detectable_shift` is found.
-_POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -215,6 +213,6 @@ def _detectable_units(runs: int, error: float, shortest: int) -> float:
         shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
         for size in sizes[sizes > largest]:
             largest = float(size)
-            if (_statistics(others[quiet] + size * shifts, shortest) >= needed).mean() >= _POWER:
+            if (_statistics(others[quiet] + size * shifts, shortest) >= needed).mean() >= 0.8:
                 break
     return largest

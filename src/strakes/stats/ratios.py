@@ -18,13 +18,12 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Nine of ten pairs of runs of the same system differ by less than this share: equal runs scatter by 14 %
-# (docs/statistics.md). The values within a run do not show this scatter.
+# Nine of ten pairs of runs of the same system differ by less: equal runs scatter by 14% (docs/statistics.md), which the
+# values within a run do not show.
 ONE_PAIR = 0.4
-# Minimum number of batches of a run: with fewer, no interval at 99 % would exist.
+# Minimum number of batches of a run: with fewer, no interval at 99% would exist.
 _FEWEST_BATCHES = 8
-# Number of parts of a run. Their medians show slow changes, with 6 degrees of freedom for two runs. With 8 parts, the
-# medians would contain the scatter of single values.
+# Number of parts of a run, whose medians show slow changes. Twice the number would show the scatter of single values.
 _PARTS = 4
 
 # A function that returns the ratio of two settings with an interval of the given confidence.

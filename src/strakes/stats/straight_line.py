@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at the smallest and at the largest size, to estimate the scatter there.
+# Minimum number of values at the smallest and largest size. With 3, a variance has an error of 100%, with 2 of 140%.
 FEWEST = 3
 
 

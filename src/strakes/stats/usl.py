@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4
-RESAMPLES = 500
+FEWEST_LEVELS = 4  # three measured levels would only determine the three coefficients, not check the law
+RESAMPLES = 500  # bootstrap samples; an end of an interval at 90% has a standard error of 9% of a standard deviation
 # Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
 

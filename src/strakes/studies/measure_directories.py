@@ -22,7 +22,7 @@ from strakes.targets.target import Target
 
 # Name of a file that prevents a directory from being empty.
 _NEVER_EMPTY = "stays"
-# Number of placements made in parallel. A placement takes several calls, which mostly wait.
+# Number of placements made in parallel. Calls mostly wait, so twice the number takes about half the time.
 _AT_ONCE = 4
 
 

@@ -26,7 +26,7 @@ from strakes.targets.workspace import Workspace
 
 # Outcome of a trial during which servers were unavailable. Such a trial is repeated.
 INTERRUPTED = "interrupted"
-# Number of interrupted trials after which a service that fails over again and again is reported.
+# Interrupted trials after which repeated fail-overs are reported. The time until then grows in proportion.
 MOST_INTERRUPTED = 3
 # The engine's reason when it refuses a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
@@ -34,7 +34,7 @@ _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 # The engine's message about a plan that exceeded its time limit.
 _OVER_LIMIT = "the plan took longer than its limit"
-# Load per processor above which a slow plan is blamed on the machine instead of the file system.
+# Load per processor above which a slow plan is blamed on the machine: a process then gets about 33% of a processor.
 _OVERLOAD = 3.0
 _HANGS = (
     "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."

@@ -24,7 +24,7 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# With more numbers of ranks, only the lowest and the highest are drawn, and a further figure has the ranks on its axis.
+# Numbers of ranks in a figure, whose lines grow in proportion. With more, a further figure has ranks on its axis.
 _FEW_LEVELS = 2
 # Operations in execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (

@@ -51,7 +51,8 @@ _LIMIT_S = 600.0
 # Minimum seconds and minimum number of operations between reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value (man setpriority). The probe has priority, because processors of other users do not run our measurement.
+# Nice value (manual page sched(7)): the probe has nine times the weight of other processes, because the processors of
+# other users do not run our measurement.
 _NICE = -10
 # Before the measurement, the probe runs alone: _WARM_UP_S with cold caches, which do not count, and then _ALONE_S.
 _WARM_UP_S = 0.5

@@ -8,7 +8,7 @@ from strakes.model.phases import AMOUNT, SmallFilesPhase, Stop
 
 LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
-# Number of directories in a pool, as published.
+# Number of directories in a pool, as published (StorNext, 2011).
 SUBDIRECTORIES = 16
 # Files per hour that the published system needed, and that the system reached before and after tuning.
 NEEDED_PER_HOUR = 2_000_000

@@ -19,7 +19,7 @@ _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB  # published transfer size
 # The second published factor: data per process, on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
-# Published stripe count.
+# Published stripe count (Tian et al. 2020).
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # A node is not the bottleneck if n data targets give it at least this share of n times the rate of one target.

@@ -25,7 +25,7 @@ _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
 # Number of files created immediately before the fault, and of clients that create these files. The new server replays
 # their journal: recovery with 50,000 files took two to three times as long as without.
 _IN_FLIGHT, _CREATORS = 50_000, 50
-# Largest number of clients with a published time.
+# Largest number of clients with a published time (420 seconds).
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
 # Three seconds show the rate before the fault. Creations that are due during a stall are made after the stall, so the

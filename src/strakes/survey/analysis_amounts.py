@@ -17,7 +17,7 @@ from strakes.survey.analysis_warning_texts import warning
 
 # A phase shorter than this, in seconds, is a burst: it ends before write-back, servers or devices are in steady state.
 _BURST_S = 0.5
-# Data of this many times the memory do not fit into caches.
+# A cache holds at most 50% of data that are this many times as large as the memory.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 

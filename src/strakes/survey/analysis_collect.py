@@ -135,7 +135,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# If the pilot's rate is more than this many times the highest rate of the run, it is also shown.
+# The pilot's rate is also shown if it is more than twice the highest rate of the run.
 _FRESH = 2.0
 
 

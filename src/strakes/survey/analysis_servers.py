@@ -33,8 +33,7 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     )
 
 
-# A server is slow if it moves less data per busy second than this share of the others' rate. Disks of the same kind
-# differ by less.
+# A server is slow if it moves less than 67% of the data per busy second of the others. Equal disks differ by less.
 UNLIKE = 2 / 3
 
 

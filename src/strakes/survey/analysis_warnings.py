@@ -38,6 +38,7 @@ from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
+# Joint confidence of the servers' intervals. Only upper ends count, so at most 1% of runs warn by chance.
 _SURE_OF_SERVERS = 0.98
 # If devices or servers read a smaller share of the data, a cache answered the rest. Counters may be wrong by 10 %.
 ANSWERED_SHARE = 0.9

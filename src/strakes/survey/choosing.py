@@ -44,10 +44,9 @@ from strakes.targets.workspace import Workspace
 # Share of the budget for the three phases of the pilot, and maximum length of a phase in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of visits of the pilot. The first visit to a new directory is often slower than later ones.
+# Number of visits of the pilot; its time grows in proportion. The first visit to a new directory is often slower.
 _PILOTS = 2
-# Number of visits that measure the overhead of a visit. A single one may be delayed by other load, so that phases
-# would become too short.
+# The overhead of a visit is measured in this number of visits. One delayed visit of three does not change the median.
 _SMALLEST_PILOTS = 3
 
 

@@ -34,8 +34,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import alike, amount_ratio, beside_imported, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Maximum load average per processor before a run. An earlier run of strakes leaves a lower load average; a higher one
-# means that other programs kept every processor busy.
+# Maximum load per processor before a run: a process then gets about 50% of one. An earlier run leaves a lower load.
 _OVERLOAD = 2.0
 # Maximum factor between compared amounts of work. It changes the rates by far less than the margin of a comparison.
 _ALIKE_TIMES = 2.0

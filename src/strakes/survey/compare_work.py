@@ -106,7 +106,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences that are named for a cell, to fit a line of 120 characters. The others are counted.
+# Maximum number of differences named for a cell. The line, of up to 120 characters, grows in proportion.
 _MOST_DIFFERENCES = 3
 _SIZES = ("block_bytes", "items", "count")
 _AMOUNTS = (*_SIZES, "stop")

@@ -47,8 +47,8 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 # rates and with the first overhead (seconds per visit). The budget in the message includes the second overhead.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A visit has a fixed amount of work if it takes more than this many times the planned length. All other phases end
-# after three times the planned length.
+# A visit has a fixed amount of work if it takes more than this many times the planned length: 33% above the limit of
+# all other phases, which end after three times the planned length.
 _OUTSIZED = 4.0
 # Share of the budget for all other cells if some cells have a fixed amount. With 1, cells with a fixed amount would
 # never be measured.

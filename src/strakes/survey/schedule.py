@@ -19,11 +19,11 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of the first visit to a cell, as a multiple of the length of its phases.
+# The first visit to a cell is expected to take twice the length of its phases.
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# The grade "alike" ends a question at the looks (LOOKS) and, after them, at each multiple of this number of blocks.
+# The grade "alike" ends a question at LOOKS, then at each multiple of this number. Twice the number measures longer.
 _LOOK_EVERY = 5
 
 

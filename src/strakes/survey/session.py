@@ -31,7 +31,7 @@ SHORTEST_LIMIT_S = 60.0
 _SETTLED_S = 1.0
 # Maximum time to wait for a server in seconds. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget, the time limit of a visit is this many times the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
+# With a small budget, the time limit of a visit is twice the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 # Keys of further directories in ``Session.sides`` are this and a number. The engine assigns ranks to the directories.

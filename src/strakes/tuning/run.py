@@ -184,7 +184,7 @@ _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# Each rank makes at least this many calls in a trial, so that a single call is not half of the trial.
+# Minimum number of calls of each rank in a trial: a single call is at most 25% of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.

@@ -72,7 +72,7 @@ _USED, _CHANCE = 0.5, 0.3
 _STAYS_SHARE = 0.02
 # Number of posterior samples: enough for a standard error of at most 2.5 % of a share. Time grows in proportion.
 _DRAWS = 400
-# Maximum number of settings in posterior samples; time grows with its cube. Of more settings, a subset is used.
+# Maximum number of settings in posterior samples, else a subset is used. Twice the number takes eight times the time.
 _MOST_DRAWN = 700
 
 

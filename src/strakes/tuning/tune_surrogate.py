@@ -21,7 +21,7 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of the logarithm of each hyperparameter. A larger one would let few runs mislead the fit.
+# Prior standard deviation of the logarithms of hyperparameters. Twice the value lets few runs mislead the fit more.
 _SPREAD = 1.0
 # Hyperparameters and weights are fitted alternately, with these numbers of steps.
 _ROUNDS = (14, 8, 8)
@@ -32,10 +32,8 @@ _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 _TAIL = 4.0
 # Logarithms below the quantile _GOOD of all runs are compressed: a distance of _FAR becomes about two thirds of _FAR.
 _FAR, _GOOD = 1.0, 0.9
-# Largest exponent, so that exp does not overflow. No rate is e^30 times another.
-_DEEPEST = 30.0
-# Variance added to each run, so that the inverse matrix exists. It is far below any noise.
-_JITTER = 1e-9
+_DEEPEST = 30.0  # largest exponent, so that exp does not overflow; no measured rate is e^30 times another
+_JITTER = 1e-9  # variance added to each run, so that the inverse matrix exists; far below any measured noise
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients named in a message. A failed server can cause thousands of evictions.
+# Maximum number of evicted clients named in a message; its length grows in proportion. A failure can evict thousands.
 _MOST_NAMES = 10
 
 

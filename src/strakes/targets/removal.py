@@ -22,12 +22,11 @@ from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# Maximum number of entries that cannot be removed, for example from a read-only target. Then the removal stops.
+# Entries that cannot be removed, as on a read-only target, until the removal stops. Their list grows in proportion.
 _MOST_NAMED = 100
-# Maximum number of passes over a directory. Some file systems skip names while a directory shrinks, so passes are
-# repeated until nothing more can be removed.
+# Maximum number of passes: some file systems skip names while a directory shrinks. The time grows in proportion.
 _MOST_PASSES = 1000
-# Maximum number of passes that find more entries than the pass before: others fill the directory too fast.
+# Maximum passes that find more entries than the pass before: others make files. The time grows in proportion.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

@@ -16,12 +16,12 @@ from strakes.watch.values import WatchEvent
 
 # Maximum number of jobs whose load is remembered. Memory grows in proportion.
 _MOST_JOBS = 256
-# Maximum number of jobs in the metric strakes_watch_load_share. Each job is a series.
+# Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
 _TOP = 20
 # Smallest reported rises: ratio of the total load to its median, and of the load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Number of windows of 15 s after which the begin or the end of a heavy load is reported.
+# Windows of 15 seconds until the begin or end of a heavy load is reported. The delay grows in proportion.
 _WINDOWS = 2
 # A job below 25% of the reported rate is quiet. A job below 75% was quiet in a part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 _WIDTH = math.log(1.05)
 # Smallest bucket in seconds, which also counts all smaller values.
 _LEAST_S = 1e-7
-# Number of the bucket for failed operations, higher than the number for any latency.
+# Number of the bucket for failed operations, outside _BUCKETS: 1.05^100,000 seconds are longer than any latency.
 _FAILED = 100_000
 # Accepted bucket numbers, and limit of the counts, when a stored histogram is read.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15

@@ -12,7 +12,7 @@ from strakes.watch.values import Kind, WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value only after this number of further values, during which no change begins.
+# The seasonality learns a value this number of values later if no change begins. The delay grows in proportion.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05
@@ -166,12 +166,11 @@ def _change(size: float, *, relative: bool) -> str:
 
 # Numbers of cells of the seasonality: one cell for each hour of the day, and one for each hour of the week.
 _CYCLES_H = (24, 168)
-# Weight of the prior (no seasonality) as a number of values: a cell multiplies the mean of n values by n / (n + 8), so
-# half of a deviation is learned after 8 values.
+# Weight of the prior (no seasonality): 50% of a deviation is learned after this number of values.
 _PRIOR_VALUES = 8.0
-# Number of values that a cell remembers: one each week for half a year. Higher: slower adaptation to a new seasonality.
+# Values that a cell remembers: one each week for half a year. Doubling it halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
-# A cell clips each deviation to this multiple of the mean absolute deviation, to limit the effect of outliers.
+# A cell clips deviations to this multiple of the mean absolute deviation: 11% of normal values are clipped.
 _CLIP = 2.0
 
 

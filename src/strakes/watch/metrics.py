@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Maximum number of series in total and in one metric family. The size of a scrape grows in proportion.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
-# Maximum number of simultaneous connections. Each connection has a thread.
+# Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 _MOST_CONNECTIONS = 16
 
 # Labels of a series (one, two or three) -> its value.

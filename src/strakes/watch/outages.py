@@ -28,7 +28,7 @@ _SAME_ONSET_S = 60.0
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
 _CLOCKS_DIFFER_S = 60.0
-# Maximum number of names in a message.
+# Maximum number of names in a message. Its length grows in proportion.
 _MOST_NAMES = 12
 
 

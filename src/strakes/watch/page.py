@@ -13,7 +13,7 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
-# Maximum number of rows in a table of the page.
+# Maximum number of rows in a table of the page. Its size grows in proportion.
 _MOST_EVENTS = 500
 # Maximum age of the last stored row in seconds while the watch runs. The watch stores a row each minute.
 _RUNS_S = 600.0

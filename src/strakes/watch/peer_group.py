@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from strakes.stats.change import scale_of
 from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
-# Minimum number of members: with two, it is unclear which member is slow.
+# Minimum number of members: with two, a rate that halves looks like another rate that doubles.
 FEWEST_EQUALS = 3
 # Number of first values that determine the usual ratio of a member to its peers. The median of 60 values has a standard
 # error of 16% of their standard deviation.
@@ -24,7 +24,7 @@ _USUAL = 60
 _FAR, _FAR_ON_AVERAGE, _LAST = 3.0, 1.0, 8
 # A member has ended if it lacks at least 4 values, and values for over 3 times its longest earlier gap.
 _GONE, _LEAST_GONE = 3, 4
-# Minimum number of values that show the usual gaps. Members with fewer values are never reported as ended.
+# Minimum number of values before a member has ended. With 10, the next gap is the longest by chance in 10%.
 _FEWEST = 10
 
 Places = NDArray[np.intp]

@@ -29,8 +29,7 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 # Maximum number of rows: four series, one value per minute, for a year. Memory grows in proportion.
 MOST_ROWS = 2_000_000
-# Number of false changes of single members of a peer group for each accepted false alarm. The number is below 1 because
-# an alarm that blames one member costs more.
+# False changes of members for each accepted false alarm. 1 would double them; alarms that blame one member cost more.
 _FOR_CHANCE_OF_EQUALS = 0.5
 # A change to the worse that begins within three days of the previous one belongs to the same alarm.
 _ONE_ALARM_S = 3 * 86400.0

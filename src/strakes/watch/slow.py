@@ -20,8 +20,7 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow if its service time is at least this multiple of the service time of its peers. A target that is
-# usually slower than its peers is slow at this multiple of its usual service time.
+# A target is slow at this multiple of its peers' service time, and of its usual ratio to them. Twice is not slow.
 TIMES = 3.0
 # Minimum service time of a slow target in seconds. Users do not notice shorter ones.
 _LEAST_S = 0.005

@@ -31,12 +31,12 @@ _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
 _LEAST_S = 1e-5
 # Larger times are negative numbers, which Linux 3.10 prints as unsigned 64-bit numbers.
 _WRAPPED_S = 2.0**62 / 1000
-# Number of consecutive readings, 10 s apart, with waiting requests and no replies until an outage is reported.
+# Readings, 10 seconds apart, with waiting requests and no replies before a report. Its delay grows in proportion.
 _SILENT = 2
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every
 # fourth reading, and in each of the four readings after a change of the server.
-_WAITS_EACH = 4
+_WAITS_EACH = 4  # half the number would double the cost
 _FULL_EACH_S = 120.0
 # Readings and their child processes may take 0.7% of a processor, as a mean over about 4 readings. If they take more,
 # the interval between readings grows, up to _SELDOM_S.

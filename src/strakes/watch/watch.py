@@ -16,7 +16,7 @@ from strakes.watch.values import WatchEvent
 
 # The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
-# Number of false level shifts for each accepted false alarm. Half of the shifts are gains, which raise no alarm.
+# Number of false level shifts for each accepted false alarm: 50% of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
 # Levels are detected in medians over this number of seconds, which is short enough to see the daily seasonality.
 LEVEL_S = 300.0

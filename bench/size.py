@@ -39,7 +39,8 @@ _UNIT_IN_NAME = re.compile(
     re.IGNORECASE,
 )
 _EXPLAINED = re.compile(
-    r"\(\w+.*\d{4}\)|https?://|\b(double|halv|twice|manual|man page|RFC|measured|default of|seconds|bytes|%)",
+    r"\(\w+.*\d{4}\)|https?://"
+    r"|\b(double|halv|twice|in proportion|manual|man page|RFC|measured|default of|seconds|bytes|%)",
     re.IGNORECASE,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Maximum length of a line of an error, because errors quote inputs of any length: a screen of 50 lines of 80 columns.
+# Maximum characters of a line of an error, which may quote long inputs: one screen. Twice the number fills two screens.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
 

@@ -20,7 +20,7 @@ from strakes.failover.timeline import Timeline
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome  # loads numpy
 
-_MOST_CLIENTS = 10  # maximum number of rows of a table; more rows would hide the summary below it
+_MOST_CLIENTS = 10  # maximum number of rows of a table; twice the number and the summary fill a terminal of 24 lines
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 

@@ -108,7 +108,7 @@ def _values(knob: str | None) -> tuple[str, ...]:
     return name, before, after
 
 
-# Share of the budget for growing a population of files, which comes first. Time left over goes to the other studies.
+# Share of the budget for growing a population of files, before other studies. Twice the share would leave them nothing.
 _SHARE_OF_POPULATION = 0.5
 
 # The other studies get at least this many seconds, enough for one block, even if removing the files takes long.

@@ -11,8 +11,9 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Limits of the number of ticks. With more, labels overlap; with fewer, a logarithmic axis may have a single label.
+# Maximum number of ticks. Labels of twice the number would overlap.
 MOST_TICKS = 9
+# Minimum powers of ten on an axis, below which further ticks are drawn. Halving it allows axes with two labels.
 FEWEST_TICKS = 4
 
 # A published band may widen the x axis as long as our own points still take this share of the axis.

@@ -26,14 +26,14 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT_PIXELS = 400  # a figure and its text fit on one screen
+HEIGHT_PIXELS = 400  # a figure of twice this height would not fit on a screen of 768 pixels
 
 # Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
 COLUMN_SHARE = 0.014  # maximum distance of two series, as a share of the axis
 ASIDE_SHARE = 0.009  # maximum distance of runs from their interval, as a share of the axis
 ROOM_SHARE = 0.64  # width of all series together, as a share of the gap between two places on the axis
 
-MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; with more, the names overlap
+MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; twice the number would overlap
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Values of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_FINDINGS = 5  # maximum number of each kind above the figures; more would fill the first screen
+MOST_FINDINGS = 5  # maximum number of each kind above the figures; twice the number would fill the first screen
 
 
 def render_html(portrait: Portrait) -> str:

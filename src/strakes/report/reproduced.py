@@ -30,7 +30,7 @@ from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.summary import wrap
 
 _WIDTH_COLUMNS = 100
-# If a published line has more values than this, only the first and the last are shown here. The report has all.
+# If a published line has more values, only its ends are shown; the text grows in proportion. The report has all.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"

@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError
 
 # Maximum numbers for a check. Its rules compare resources in pairs.
 _MOST_RESOURCES = 1000  # twice the number takes four times the time
-_MOST_PAIRS = 5000  # between two resources; twice the number takes four times the time
+_MOST_PAIRS = 5000  # constraints between two resources; twice the number takes four times the time
 MOST_DEPTH = 100  # nested elements; twice the number takes four times the time
 _MOST_NODES = 1000  # twice the number takes four times the time
 MOST_DRBD = 1000  # twice the number takes four times the time

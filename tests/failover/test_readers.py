@@ -164,11 +164,24 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     (tmp_path / "make.pcs.sh").write_text(
         'N1=na; N2=nb\nVIP="10.3.0.10"\npcs cluster setup c $N1 $N2\n'
         "for n in $N1 ${N2}; do\n  pcs stonith create f_$n fence_ipmilan ip=$n-bmc pcmk_host_list=$n\ndone\n"
-        "pcs resource create ip IPaddr2 ip=$VIP\n"
+        "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP --group=g\n"
+        "na:~ # pcs stonith sbd enable SBD_WATCHDOG_TIMEOUT=7\n"
     )
     setup = read_plan(tmp_path)
+    assert setup.services[0].group == "g" and setup.sbd["SBD_WATCHDOG_TIMEOUT"] == "7"
     assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
     assert [one.values["pcmk_host_list"] for one in setup.devices] == ["na", "nb"]
+
+
+def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
+    (tmp_path / "c.crm").write_text(
+        "node 1: na\nprimitive a ocf:pacemaker:Dummy op monitor interval=9 timeout=9 op_params depth=0\n"
+        "location l a rule 2000: pingd number:lt 1000\n"
+    )
+    cib = read_plan(tmp_path).pacemaker
+    (rule,) = cib.root.iter("rule")
+    assert rule.get("score") == "2000" and rule[0].get("operation") == "lt" and rule[0].get("value") == "1000"
+    assert [one.name for one in cib.primitives[0].operations] == ["monitor"]
 
 
 def test_a_cluster_file_system_is_a_service_of_its_clone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from strakes.failover.cib_builder import CibBuilder, read_words
 
-_BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule")
+_BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
 # Maximum length of a line in characters: the time of shlex grows with the square of the longest word.
 _MOST_LINE = 65536
@@ -32,6 +32,10 @@ def read_crm(text: str) -> CibBuilder:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
     return builder
+
+
+# The prompt of a shell before a command, as in ``[root@z1 ~]# pcs`` and ``z1:~ # crm``.
+PROMPT = re.compile(r"(?m)^[ \t]*(?:\[[^\]\n]{1,80}\]|[\w.@-]{1,80}:\S{1,80})[ \t]?[#>$][ \t]+(?=(?:pcs|crm)\s)")
 
 
 def joined_lines(text: str) -> list[str]:
@@ -135,9 +139,11 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
     identity, resource, *rest = [word for word in words if word not in ("{", "}")]
     read = read_words([word for word in rest if word != "rule"], ())
     role = read.settings.get("role", "")
-    scores = [word for word in read.plain if _SCORE.fullmatch(word)]
-    others = [word for word in read.plain if not _SCORE.fullmatch(word)]
-    score = _infinite(scores[0]) if scores else "INFINITY"
+    # Only the first number is the score: a rule may compare with another one.
+    scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
+    others, score = list(read.plain), _infinite(scored or "inf")
+    if scored:
+        others.remove(scored)
     if "rule" not in words:
         if others:
             given = {"rsc": resource, "node": others[0], "score": score, "role": role}

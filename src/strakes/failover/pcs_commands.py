@@ -61,6 +61,7 @@ def _setup(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
+    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--group=") else (word,))]
     group = words[words.index("--group") + 1] if "--group" in words[:-1] else ""
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]

@@ -16,12 +16,13 @@ from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, is_address
+from strakes.failover.crm_text import PROMPT
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
-from strakes.failover.source_kind import built_cib, place_of_source
+from strakes.failover.source_kind import PCS_COMMANDS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # Name of this node's own cluster in messages, instead of a directory.
@@ -246,6 +247,7 @@ def _sources(paths: Iterable[Path]) -> dict[str, str]:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
         if plain and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
+            text = PROMPT.sub("", text)
             if place := place_of_source(path.name, text):
                 texts[place] = text
     return texts
@@ -290,6 +292,10 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     if cib is None and (built := built_cib(texts)):
         cib_file, cib, nodes_assumed = str(root / built[0]), built[1].text, built[1].nodes_assumed
         texts = {**texts, "pacemaker/cib.xml": cib}
+    if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", texts.get(PCS_COMMANDS, "")):
+        given = [word for word in sbd[1].split() if word.startswith("SBD_")]
+        sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]
+        texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
     if len(resources) > MOST_DRBD:

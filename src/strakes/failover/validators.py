@@ -78,6 +78,8 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
     # Warnings, for example about old names, do not count as a refusal.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
+    if not accepted and not said.strip():
+        return ValidatorVerdict(program, "unable", f"exit status {done.status} without a message")
     return ValidatorVerdict(program, "accepts" if accepted else "refuses", said.strip() if done.status else "")
 
 

@@ -253,7 +253,7 @@ def test_rings_that_share_an_address_are_not_redundant(play: Callable[..., Scene
 def test_writes_pause_until_the_dead_peer_is_confirmed_off(play: Callable[..., Scene]) -> None:
     scene = play(RoomPart("bmc", "mds-b"), NODE_B)
     assert scene.ending == "pause" and scene.places == {"mdt0": "mds-a"}
-    assert any("until fence-peer gives up, 180 s" in text for text in scene.said)
+    assert any("until fence-peer gives up after 180 s" in text for text in scene.said)
 
 
 def test_a_node_that_boots_alone_waits_for_its_peer(play: Callable[..., Scene]) -> None:

@@ -130,7 +130,7 @@ def test_a_delayed_answer_from_before_the_take_over_is_no_split_brain() -> None:
     copies = {A: [late], B: [late, new]}
     assert judge(copies, told, B).good
     stale = [Acknowledgement(late, 6.0, 9.0), told[1]]
-    assert judge(copies, stale, B).split_brain == (f"{A} answered in term 1 although term 2 had begun to answer",)
+    assert judge(copies, stale, B).split_brain == (f"{A} answered in term 1 after term 2 had begun to answer",)
 
 
 def test_unacknowledged_records_are_counted_and_are_no_fault() -> None:

@@ -162,7 +162,7 @@ def read_description(path: Path) -> Cluster:
     names = tuple(node.name for node in nodes)
     if not 2 <= len(nodes) <= _MOST_NODES or len(set(names)) != len(names):
         raise BadInputError(
-            f"a cluster has 2 to {_MOST_NODES} nodes with different names",
+            f"a cluster must have 2 to {_MOST_NODES} nodes with different names",
             where=top.where,
             why=f"there are: {', '.join(names) or 'none'}",
         )
@@ -287,8 +287,8 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
     right = len(nodes) == len(set(nodes)) == 2 and set(nodes) <= set(servers)
     table.require(right, "nodes", f"the two nodes that reach the disks, of {', '.join(servers)}")
     if "device" in table.values and "pool" in table.values:
-        remedy = "Give one of them: device, or pool and vdevs."
-        raise BadInputError("a target has a device or a pool", where=table.where, remedy=remedy)
+        remedy = "Give either device, or pool and vdevs."
+        raise BadInputError("a target must have a device or a pool, not both", where=table.where, remedy=remedy)
     if "device" in table.values:
         device = table.value("device", str)
         right = _is_device(device) and not device.startswith("/dev/drbd")
@@ -321,12 +321,12 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         remedy = (
             'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster that has it: mgs = ["NID", "NID"].'
         )
-        yield "a Lustre file system has one MGS", "", remedy
+        yield "a Lustre file system must have exactly one MGS", "", remedy
     if cluster.node(cluster.survivor).quorum_only:
-        yield "the survivor serves nothing", f"{cluster.survivor} is quorum_only", ""
+        yield "the survivor must be a node that serves", f"{cluster.survivor} is quorum_only", ""
     for node in cluster.servers:
         if not any(node.name in target.nodes for target in cluster.targets):
-            yield "a node has nothing to serve", node.name, "Name it in a target, or make it quorum_only = true."
+            yield "a node has nothing to serve", node.name, "Name the node in a target, or make it quorum_only = true."
 
 
 def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
@@ -381,13 +381,13 @@ def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     host = cluster.quorum_host
     if host in taken:
         why = f"{host} is {taken[host]}"
-        yield "the quorum device is on a machine of the pair", why, "Give a third machine as quorum_host."
+        yield "the quorum device is on one of the machines in the cluster", why, "Give a third machine as quorum_host."
     for target in cluster.targets:
         address = target.address.partition("/")[0]
         if address and address in (*taken, host):
-            yield f"the address of {target.name} is taken", f"{address} is another machine's", ""
+            yield f"the address of {target.name} is taken", f"{address} belongs to another machine", ""
         if address and not any(network.holds(address) for network in cluster.networks):
-            yield f"the address of {target.name} is on no network", address, ""
+            yield f"the address of {target.name} is not in a network", address, ""
         taken[address] = target.name
 
 
@@ -397,7 +397,7 @@ def _wrong_arrangement(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         homes.setdefault(frozenset(target.nodes), set()).add(target.prefers)
     several = [", ".join(sorted(nodes)) for nodes in homes.values() if len(nodes) > 1]
     if cluster.file_system.arrangement == "active/standby" and several:
-        yield "active/standby, but the targets prefer different nodes", several[0], ""
+        yield "the cluster is active/standby, but the targets prefer different nodes", several[0], ""
     if cluster.file_system.arrangement == "active/active" and not several:
         preferred = ", ".join(sorted({target.prefers for target in cluster.targets}))
-        yield "active/active, but all targets prefer the same node", preferred, ""
+        yield "the cluster is active/active, but all targets prefer the same node", preferred, ""

@@ -11,16 +11,16 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum numbers for a check. Its rules compare resources in pairs.
-_MOST_RESOURCES = 1000  # twice the number takes four times the time
-_MOST_PAIRS = 5000  # constraints between two resources; twice the number takes four times the time
-MOST_DEPTH = 100  # nested elements; twice the number takes four times the time
-_MOST_NODES = 1000  # twice the number takes four times the time
-MOST_DRBD = 1000  # twice the number takes four times the time
-# Maximum numbers for Pacemaker's tools, which are called dozens of times.
-_MOST_ASKED_RESOURCES = 60  # twice the number takes four times the time
-_MOST_ASKED_PAIRS = 1000  # twice the number takes four times the time
-_MOST_ASKED_ELEMENTS = 20_000  # twice the number takes four times the time
+# Maximum numbers for a check. Rules compare resources in pairs, so the time grows with the square of each number.
+_MOST_RESOURCES = 1000
+_MOST_PAIRS = 5000  # constraints between two resources
+MOST_DEPTH = 100  # nested elements
+_MOST_NODES = 1000
+MOST_DRBD = 1000  # DRBD resources
+# Lower maximum numbers for Pacemaker's tools, which a check calls dozens of times.
+_MOST_ASKED_RESOURCES = 60
+_MOST_ASKED_PAIRS = 1000
+_MOST_ASKED_ELEMENTS = 20_000
 # Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.

@@ -256,7 +256,7 @@ class Story:
             return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
         paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
         if paused:
-            said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
+            said.append(f"DRBD stops writing until fence-peer gives up after {self.policies.frozen_s:g} s")
         moved = [name for name, place in world.places.items() if not place]
         wait = NO_WAIT
         if sure and quorum and (moved or self._waits_for_peer(world, names)):
@@ -276,7 +276,9 @@ class Story:
         )
 
     def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
-        return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
+        return [
+            f"{target} on {node} is stale and not promoted" for target, node in sorted(world.stale) if node in nodes
+        ]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
         """Work out a split: live nodes no longer reach each other."""
@@ -323,7 +325,7 @@ class Story:
         """Work out a split without a take-over: the side with quorum cannot power off the other nodes."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
-            text = "neither can power the other off"
+            text = "neither node can power the other off"
         else:
             text = f"{', '.join(node.name for node in losers)} cannot be powered off"
         text += ": DRBD stops all writing until a person acts" if waits else ""

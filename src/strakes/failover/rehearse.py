@@ -36,7 +36,7 @@ def rehearse(
         raise BadInputError(
             "no Pacemaker configuration",
             where=setup.where,
-            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
+            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or its crm or pcs commands.",
         )
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
         story = Story(setup, Path(place))

@@ -228,17 +228,17 @@ def _address_problem(one: Primitive) -> str:
             dotted = "." in word and re.fullmatch(r"[\d.]+(/\d+)?", word)
             address, _, mask = word.partition("/")
             if dotted and (not is_address(address) or (mask and (name != "clientspec" or int(mask) > 32))):
-                return f"{name}={word} is no address"
+                return f"{name}={word} is not an address"
         ports = value.split(",") if re.fullmatch(r"(\w*_)?port(no)?|pgport|remote-port", name) else []
         if one.standard != "stonith" and any(port.isdecimal() and not 0 < int(port) < 65536 for port in ports):
-            return f"{name}={value} is no port"
+            return f"{name}={value} is not a port"
     text, bits = one.values.get("ip", ""), one.values.get("cidr_netmask", "")
     if one.agent not in ADDRESSES or not re.fullmatch(r"[\d.]+|[\da-fA-F:]+", text):
         return ""
     try:
         found = ipaddress.ip_interface(f"{text}/{bits}" if bits else text)
     except ValueError:
-        return f"{text}/{bits} is no address"
+        return f"{text}/{bits} is not an address"
     network, broadcast = found.network, one.values.get("broadcast", "+")
     single = network.prefixlen >= found.max_prefixlen - 1
     if network.prefixlen == 0 or (not single and found.ip in (network[0], network[-1])):

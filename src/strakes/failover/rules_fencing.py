@@ -24,7 +24,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
         mapped = is_outlet(device) or device.values.get("pcmk_host_map")
         if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
-            yield f"cib: {device.id} has one outlet for {' and '.join(plugs)}"
+            yield f"cib: {device.id} has the same outlet for {' and '.join(plugs)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
             # A remote node may be a virtual machine that shares the power of its host.
             if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
@@ -40,7 +40,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
             if address_of(device) and (plug or is_bmc(device)):
                 rows.append(((address_of(device), device.values.get("ipport", ""), plug), node))
     for place, first, node in shared(rows):
-        yield f"cib: {first} and {node} have one BMC or outlet: {' '.join(filter(None, place))}"
+        yield f"cib: {first} and {node} have the same BMC or outlet: {' '.join(filter(None, place))}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
@@ -67,7 +67,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
         for victim in cib.fences(device):
             others = set(setup.node_names) - {victim}
             if others and others <= banned:
-                yield f"cib: {device.id} may run on no node but {victim}, which it powers off"
+                yield f"cib: {device.id} may run only on {victim}, the node that it powers off"
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
@@ -78,7 +78,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
         for index, names in enumerate(cib.levels_of(node), 1):
             for name in names:
                 if name not in known:
-                    yield f"cib: level {index} of {node} names {name}, which is no device"
+                    yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
                     yield f"cib: level {index} of {node} names {name}, which does not power it off"
     yield from _levels_of_nobody(setup)

@@ -111,7 +111,7 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
     if not host or host in taken or host.startswith("127.") or host in ("localhost", "::1"):
         yield f"corosync.conf: device is on {host or 'no host'}"
     if tie not in ("lowest", "highest", *(node.get("nodeid") for node in nodes)):
-        yield f"corosync.conf: tie_breaker: {tie} is no nodeid"
+        yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
     if not setup.membership.one("totem").get("cluster_name") or net.get("port") in _PORTS_OF_OTHERS:
         yield "corosync.conf: the device has no cluster_name, or the port of another service"
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)

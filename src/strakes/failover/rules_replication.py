@@ -47,7 +47,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
             if any(mount.device in devices for devices in given) and not all(mount.device in each for each in given):
-                yield f"drbd: {resource.name} is not {mount.device} on all nodes, and {mount.id} uses that"
+                yield f"drbd: {resource.name} is not {mount.device} on all nodes, but {mount.id} uses that device"
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
@@ -68,7 +68,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
-            yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}, or its stop is not"
+            yield f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:

@@ -98,7 +98,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
             # The data of a service without a mount may be on the node's own disk.
             certain = grouped or name in ("directory", "nfs_shared_infodir")
             if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
-                yield f"cib: {one.id} has {name}={place[:-1]}, which is on no mount"
+                yield f"cib: {one.id} has {name}={place[:-1]}, which is not on a mount of the cluster"
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
@@ -135,7 +135,7 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
         for name, address in _held(one) if one.agent not in ADDRESSES else ():
             anywhere = address in ("0.0.0.0", "::", "[::]")
             if is_address(address) and not anywhere and address not in known:
-                yield f"cib: {one.id} has {name}={address}, which no IPaddr2 has"
+                yield f"cib: {one.id} has {name}={address}, which no IPaddr2 resource has"
         if one.agent == "nfsnotify" and not one.values.get("source_host"):
             yield f"cib: {one.id} has no source_host: clients are notified from an address of the node"
 
@@ -156,7 +156,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
     for one in ports:
         own = {port for address, _, port in words if port.isdecimal() and address.strip("[]") == one.values.get("ip")}
         if own and not own & set(one.values.get("portno", "").split(",")):
-            yield f"cib: {one.id} blocks port {one.values.get('portno')}, served is {', '.join(sorted(own))}"
+            yield f"cib: {one.id} blocks port {one.values.get('portno')}, but services use {', '.join(sorted(own))}"
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
@@ -217,7 +217,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
     managed = {one.agent for one in setup.services} & {"nfsserver", "nfs-server", "nfs-kernel-server", "Samba", "smb"}
     if owned.pools and servers and not managed:
         pools = ", ".join(sorted(owned.pools))
-        yield f"systemd: {', '.join(sorted(servers))} starts at boot, and the pool {pools} moves"
+        yield f"systemd: {', '.join(sorted(servers))} starts at boot, but the cluster moves the pool {pools}"
     imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
     for pool in sorted(owned.pools & set(imported)):
         yield f"default/zfs: ZFS_POOL_IMPORT={pool}"

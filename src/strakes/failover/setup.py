@@ -169,7 +169,7 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
-LINKS = range(8)  # the links of knet, which has the most
+LINKS = range(8)  # knet supports eight links, more than other transports
 
 
 def nodes_of(setup: Setup) -> list[Block]:
@@ -234,7 +234,7 @@ def _read_plan(directory: Path) -> Setup:
             "no configuration of a cluster",
             where=str(directory),
             why="no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
-            remedy="Give the files of a node (etc/, pacemaker/cib.xml), or make some: strakes failover plan.",
+            remedy="Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
         )
     description = root / DESCRIPTION
     return setup_of(str(directory), root, texts, read_description(description) if description.is_file() else None)
@@ -269,7 +269,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             "Pacemaker does not answer",
             where="cibadmin --query",
             why=asked.stderr.strip() or f"exit status {asked.status}",
-            remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
+            remedy="Start Pacemaker (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
     return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_states(runner)}, None)
 

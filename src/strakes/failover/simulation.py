@@ -23,7 +23,7 @@ from strakes.targets.command import CommandTimeout
 _LIMIT_S = 20.0
 # Number of simulations that run in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-# Maximum services whose failure is simulated; the time grows in proportion. Larger clusters repeat the same kinds.
+# Maximum number of services whose failure is simulated, because time grows in proportion.
 _MOST_FAILURES = 40
 T = TypeVar("T")
 

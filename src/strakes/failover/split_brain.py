@@ -108,7 +108,7 @@ def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
         newer = [term for term, at in first_told.items() if term > one.record.term and at < one.sent_s]
         if newer:
             found[one.record.term] = (
-                f"{one.record.node} answered in term {one.record.term} although term {min(newer)} had begun to answer"
+                f"{one.record.node} answered in term {one.record.term} after term {min(newer)} had begun to answer"
             )
     return list(found.values())
 
@@ -121,6 +121,4 @@ def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalReco
         return []
     names = " and ".join(holding)
     after = counted(common, "record")
-    return [
-        f"the copies of {names} went apart after {after}, and clients got acknowledgements of records on both sides"
-    ]
+    return [f"the copies of {names} diverged after {after}, and clients got acknowledgements of records on both sides"]

@@ -24,7 +24,7 @@ _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 # Time limit of each program in seconds.
 _LIMIT_S = 20.0
-# Maximum resources whose agent is asked; the time grows in proportion. Larger clusters repeat the same kinds.
+# Maximum number of resources whose agent is called. Time grows in proportion. Larger clusters repeat the same kinds.
 _MOST_AGENTS = 60
 # OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is not on this node, where it may never run.
 _NOT_INSTALLED = 5
@@ -154,7 +154,7 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
     """Run crm_verify on the CIB, if possible simulated with all nodes up, because it warns of offline nodes."""
     assert setup.cib is not None
     if why := too_much_to_ask(setup.cib.root):
-        return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")
+        return ValidatorVerdict("crm_verify", "unable", f"{why}; run the command yourself, which takes a while")
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         planned, running = Path(name, "planned.xml"), Path(name, "running.xml")
         write_kept(planned, Xml.tostring(setup.cib.readable()))

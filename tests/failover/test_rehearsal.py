@@ -108,7 +108,7 @@ def test_an_outdated_copy_is_never_promoted(play: Callable[..., Scene]) -> None:
     assert (
         scene.ending == "outage"
         and scene.fenced == ("mds-a",)
-        and "mdt0 on mds-b is old and not promoted" in scene.said
+        and "mdt0 on mds-b is stale and not promoted" in scene.said
     )
 
 

@@ -94,4 +94,4 @@ def test_a_directory_on_nfs_is_watched_by_its_client_and_the_limits_are_stated()
     assert isinstance(client, NfsSource) and isinstance(rest, TargetSource)
     lacking = rest.lacking(NfsSource("/home", "filer", Kernel()).read(1.0))
     assert [line.partition(":")[0] for line in lacking] == ["slow targets", "who causes the load"]
-    assert "the counters of this client are read" in lacking[0]
+    assert "those of this client are read" in lacking[0]

@@ -95,7 +95,7 @@ def translate(
     directory = _directory(work)
     phases = _phases(work)
     if len(phases) > _MOST_PHASES:
-        problem = f"makes {len(phases)} phases, checkpoints included; a plan has at most {_MOST_PHASES}"
+        problem = f"makes {len(phases)} phases, checkpoints included; a plan can have at most {_MOST_PHASES}"
         raise configuration.fault("train", "epochs", problem, "Give fewer epochs.")
     names = [str(phase["name"]) for phase in phases]
     measured = tuple(name for name in names if name != "generate" or work.switches["generates"])
@@ -149,10 +149,10 @@ def _steps(work: _Work) -> int:
     most = samples // batch // work.ranks
     if not most:
         needed, team = counted(batch * work.ranks, "sample"), counted(work.ranks, "accelerator")
-        problem = f"a step of {team} needs {needed}; there are {samples}"
+        problem = f"a step of {team} needs {needed}; there are only {samples}"
         raise work.configuration.fault("reader", "batch_size", problem, "Give more files, or fewer accelerators.")
     if steps > most:
-        problem = f"{counted(steps, 'step')}; there are samples for {most}"
+        problem = f"{counted(steps, 'step')}; there are only samples for {most}"
         raise work.configuration.fault("train", "total_training_steps", problem, "Give fewer steps or more files.")
     return steps if steps > 0 else most
 
@@ -202,8 +202,8 @@ def _phases(work: _Work) -> list[dict[str, object]]:
         return phases
     if not generates:
         work.configuration.note(
-            "workflow.generate_data: the samples are generated first, without measuring that, because strakes reads "
-            "only files of its own"
+            "workflow.generate_data: the samples are generated first, unmeasured, because strakes reads only "
+            "files that it created"
         )
     work.configuration.note("before the first epoch the samples are dropped from the page cache of the nodes")
     first, between = work.numbers["first_checkpoint"], work.numbers["epochs_between_checkpoints"]
@@ -226,7 +226,7 @@ def _samples(work: _Work) -> dict[str, object]:
     )
     if deviation > average:
         work.configuration.note(
-            f"dataset.record_length_bytes_stdev: {average} (the mean) instead of {deviation}: no sample is empty"
+            f"dataset.record_length_bytes_stdev: {average} (the mean) instead of {deviation}: no sample may be empty"
         )
     names = ("file_count", "samples_per_file", "sample_bytes", "subdirectories", "transfer_bytes")
     numbers = {name: work.numbers[name] for name in names}

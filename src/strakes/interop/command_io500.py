@@ -55,7 +55,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
         if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
             section = heading[1].lower()
             if _EXTENDED.match(section):
-                configuration.note(f"[{heading[1]}] belongs to the extended mode, and is not run")
+                configuration.note(f"[{heading[1]}] belongs to the extended mode, which strakes does not run")
             elif section not in keys_of("io500"):
                 known = keys_of("io500")
                 raise unknown_name(f"section [{heading[1]}]", section, known, configuration.at(number))
@@ -82,7 +82,9 @@ def translate(
     phases = list(_phases(configuration, ranks, ranks_per_node or ranks, stonewall_s))
     measured = tuple(str(phase["name"]) for phase in phases if _runs(configuration, str(phase["name"])))
     if not measured:
-        raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for some.")
+        raise BadInputError(
+            "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
+        )
     # Keep unmeasured phases only if they create files that a measured phase uses.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]

@@ -39,9 +39,7 @@ def translate(
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
-        command.note(
-            "without -w there would be nothing to read, so strakes writes the files first, without reporting that"
-        )
+        command.note("without -w there would be nothing to read, so strakes writes the files first, unreported")
     # Like IOR, generate new data for each call only if they will be verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
@@ -88,7 +86,7 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
     access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
     if access == "random":
         if command.counts["z"] > 1:
-            command.note("-z twice: strakes visits every offset once, in random order")
+            command.note("-z twice: strakes uses every offset exactly once, in random order")
         if segments > 1 and not per_process:
             command.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
     common: dict[str, object] = {
@@ -127,7 +125,7 @@ def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""
-        command.note(f"-Z{twice}: all tasks read at one distance drawn from the seed, not each at its own")
+        command.note(f"-Z{twice}: one random distance between writer and reader for all tasks, not one for each")
         drawn = seed if command.text("X", "0").startswith("-") else seed + command.whole("X", 0)
         return {"rank_shift": 1 + drawn % (ranks - 1)}
     return {"rank_shift": (command.whole("Q", 1) + further) * node % ranks if command.flag("C") else 0}
@@ -182,7 +180,7 @@ def _script(path: Path) -> str:
     tests = tests[:-1] or tests
     if len(tests) > 1:
         shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])
-        remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
+        remedy = f"Run each test: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
         raise options.wrong(
             "ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one test", remedy=remedy
         )

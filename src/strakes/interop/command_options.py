@@ -255,12 +255,12 @@ def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], No
             raise BadInputError(
                 "strakes was started several times by a launcher, but starts its ranks itself",
                 where=f"{name}={size}",
-                remedy=f"Start it once: strakes run -n {size} {tool} ...",
+                remedy=f"Start strakes only once: strakes run -n {size} {tool} ...",
             )
     if asked is not None and stated > asked:
-        note(f"fewer ranks than tasks: strakes run -n {asked} decides")
+        note(f"fewer ranks than tasks: -n {asked} of strakes run is used")
     if asked is None and not stated:
-        note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
+        note(f"one rank; for more, use strakes run -n RANKS {tool} ...")
     return min((number for number in (asked, stated) if number), default=1)
 
 

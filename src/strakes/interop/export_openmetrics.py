@@ -26,11 +26,11 @@ CREATED, INFO = "strakes_run_created_timestamp_seconds", "strakes_run_info"
 FAMILIES: Mapping[str, tuple[str, str]] = {
     BANDWIDTH: ("bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
     RATE: ("operations_per_second", "Operations per second of a cell: median and interval."),
-    TIME: ("seconds", "Time of one item of a cell: median over runs and its interval."),
+    TIME: ("seconds", "Time for one item of a cell: median over runs and its interval."),
     SHARE: ("percent", "A share, such as how busy a device was: median and interval."),
     AMOUNT: ("bytes", "An amount, such as the available memory: median and interval."),
     LATENCY: ("seconds", "Latency of the calls of a cell: percentiles over all its runs together."),
-    RUNS: ("", "Number of runs behind the estimate of a cell."),
+    RUNS: ("", "Number of runs in the estimate of a cell."),
     WARNED: ("", "Number of cells that a warning affects; all cells if it affects the whole run."),
     CREATED: ("seconds", "When the run began."),
     INFO: ("", "The run that the values come from."),

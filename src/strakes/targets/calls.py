@@ -37,8 +37,8 @@ _silent: dict[str, float] = {}
 _held: dict[str, str] = {}
 # Descriptions of calls for messages. Messages show all other calls by name.
 _DOING = {
-    "sizes": "the question how full it is",
-    "trees": "the question for its quotas",
+    "sizes": "querying the free space",
+    "trees": "querying the quotas",
     "getxattr": "reading an attribute",
     "first": "reading an attribute",
     "try": "making a file",
@@ -260,13 +260,13 @@ def _mount_by_name(path: str) -> Mount:
 
 
 _RUN = re.compile(r"\d{8}-\d{6}-")
-_DISCONNECTED = ("the file system there does not answer", "Mount it again, then try again.")
+_DISCONNECTED = ("the file system there does not answer", "Mount the file system again, then try again.")
 _UNUSABLE = {
     errno.ENOENT: ("no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
     errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the path of the directory itself."),
     errno.EACCES: (
-        "you may not enter this directory",
+        "you have no permission to enter this directory",
         "Give a directory that you can write to, or run strakes as another user.",
     ),
     errno.ENOTCONN: _DISCONNECTED,
@@ -287,5 +287,5 @@ def require_directory(path: Path) -> Path:
         if error.errno == errno.ENOTDIR:
             refuse_other_kind(path, "directory", DIRECTORY.name)
         if error.errno == errno.ENOENT and _RUN.match(str(path)):
-            what, remedy = "this is the id of a run, not a directory", f"See it with: strakes report {path}"
+            what, remedy = "this is the id of a run, not a directory", f"To see the run: strakes report {path}"
         raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error

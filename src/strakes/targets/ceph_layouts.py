@@ -79,7 +79,7 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
     if wanted.hash.startswith(BY_CHANCE):
         return RANDOM, wanted.hash.removeprefix(BY_CHANCE).strip() or "0.01"
     if wanted.count not in (None, 1, -1):
-        why = "it spreads a directory's children over all ranks (distributed), or a share of all below it (random)"
+        why = "it can spread only a directory's children over all ranks (distributed), or a share of its tree (random)"
         what = f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}"
         raise BadInputError(what, why=why)
     return DISTRIBUTED, "1"

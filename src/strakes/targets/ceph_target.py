@@ -143,8 +143,8 @@ class CephTarget(Target):
             f"the layout cannot be set ({value})",
             "layout",
             *(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE),
-            remedy="Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the "
-            "file system.",
+            remedy="Stripe units must be multiples of 64 KiB and divide the object size; pools must be data pools of "
+            "the file system.",
         )
         if given is None:
             why = f"files there have no attribute {layouts.FILE}"
@@ -186,7 +186,7 @@ class CephTarget(Target):
             ranks = self._daemons_of_ranks()
             stores = self._observed_stores()
         except StrakesError:
-            return {}  # limits() says why
+            return {}  # limits() reports the error
         answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
         self._stores = {name: answers[name] for name in stores}
         seen: dict[str, dict[str, float]] = {}
@@ -222,7 +222,7 @@ class CephTarget(Target):
             self._require_same_cluster()
             daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
         except StrakesError:
-            return {}  # limits() says why
+            return {}  # limits() reports the error
         answers = self._daemons.ask_all(daemons, "session ls")
         loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
         return self._requests.add(time.monotonic(), loads)
@@ -241,7 +241,7 @@ class CephTarget(Target):
             mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
         except StrakesError:
-            return ()  # limits() says why
+            return ()  # limits() reports the error
         own = int(self._number) if self._number.isdigit() else None
         met = interruptions_in(log, mdsmap, own)
         ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
@@ -308,7 +308,7 @@ class CephTarget(Target):
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
         if len(self._observed_stores()) < len(stores):
-            why = f"there are {len(stores)} on other machines, and asking each would take longer than the measurement"
+            why = f"{len(stores)} are on other machines, and querying each would take longer than the measurement"
             limits.append(Limit("read counters of object stores", why))
         return tuple(limits)
 

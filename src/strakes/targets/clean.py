@@ -65,7 +65,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
                 directory = enter(parent, name)
             except OSError as error:
                 why = os.strerror(error.errno or 0)
-                ignored.append(Left(path, f"it is not a directory that can be entered ({why})"))
+                ignored.append(Left(path, f"this directory cannot be entered ({why})"))
                 continue
             opened.callback(os.close, directory)
             marker = read_marker(directory, name)
@@ -77,7 +77,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
         for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)
             if lives:
-                user = marker.process if isinstance(marker, Marker) else "a process that makes it"
+                user = marker.process if isinstance(marker, Marker) else "a process that is creating it"
                 live.append(Left(path, f"{user} is using it"))
                 continue
             remains = () if dry_run else remove_workspace(parent, name, directory, path)

@@ -331,4 +331,4 @@ def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value) or "none"
-    return "not told" if value is None else str(value) or "none"
+    return "not reported" if value is None else str(value) or "none"

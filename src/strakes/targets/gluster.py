@@ -42,7 +42,7 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
             raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy) from None
         if _text(root, "opRet") not in ("0", ""):
             why = _text(root, "opErrstr") or f"exit status {done.status}"
-            raise MeasurementError("the volume does not report it", where=where, why=why)
+            raise MeasurementError("the volume does not report its state", where=where, why=why)
         return root
 
     return Command(("gluster", "--mode=script", *options, "--xml", *words), read)

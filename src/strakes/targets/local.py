@@ -77,7 +77,7 @@ class LocalTarget(Target):
         reason = f"{self.mount.file_system} is a local file system"
         limits = (
             *(Limit(what, f"{reason} and has none") for what in ("describe servers and targets", "place directories")),
-            Limit("set the layout of files", f"{reason}, and its device decides where data goes"),
+            Limit("set the layout of files", f"{reason}, and its device chooses where data are stored"),
         )
         return limits if self.observe() else (*limits, Limit("read counters", "its device has no counters"))
 

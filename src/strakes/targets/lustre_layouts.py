@@ -118,7 +118,7 @@ def _layout_in(lines: Sequence[str]) -> Layout:
         return parts[-1].layout()
     components = tuple(part.component() for part in parts[1:])
     if len(components) != announced:
-        raise not_understood(_GETSTRIPE, f"{announced} components announced, {len(components)} told")
+        raise not_understood(_GETSTRIPE, f"{announced} components announced, {len(components)} listed")
     targets = tuple(target for component in components for target in component.layout.targets)
     return Layout(components=components, targets=targets)
 

@@ -151,7 +151,7 @@ def read_df(done: Completed) -> LustreSpace:
         elif done.status == 0:
             raise not_understood("lfs df", line)
     if not found and done.status != 0:
-        raise refusal(done, "the room on the targets is not known")
+        raise refusal(done, "the free space of the targets is not known")
     if unit == 0 or (summaries != 0 and done.status == 0):
         raise not_understood("lfs df", "it ends early")
     return LustreSpace(tuple(found), missing)

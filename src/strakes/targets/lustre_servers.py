@@ -192,7 +192,7 @@ def complaint(text: str) -> str:
     lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
     if not lines:
         return ""
-    return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
+    return "; ".join(line for line in lines if line != "NOT HEALTHY") or "health_check gives no reason"
 
 
 # Name of the entry with the counters of the whole mount.
@@ -254,7 +254,7 @@ def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
         if isinstance(params, StrakesError):
             lines[host] = said(params)
         elif params.cut_off:
-            lines[host] = params.why or "lctl gives only a part of them"
+            lines[host] = params.why or "lctl prints only a part of the counters"
         elif not _of_one_server(params, file_system):
             lines[host] = f"it serves no target of {file_system}"
     return lines

@@ -87,7 +87,7 @@ class LustreTarget(Target):
         try:
             return self._ask(layouts.directory_layout(str(path)) if directory else layouts.file_layout(str(path)))
         except EnvironmentLacksError:
-            return None  # limits() says why
+            return None  # limits() reports the error
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Set the layout of new files. Returns the layout of an empty test file, which may have fewer stripes."""
@@ -143,7 +143,7 @@ class LustreTarget(Target):
         try:
             name = self._name
         except EnvironmentLacksError:
-            return {}  # limits() says why
+            return {}  # limits() reports the error
         return servers.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
@@ -293,7 +293,7 @@ class LustreTarget(Target):
         answers = Answers(self.run)
         on = hosts(addresses(answers, self._file_system, self._instance).values())
         if not on:
-            why = "lctl does not say on which servers the targets are (root may ask)"
+            why = "lctl shows only root on which servers the targets are"
             return {self._file_system: "; ".join((why, *answers.notes))}
         ways = ways_to_servers(self.run, self.servers, on)
         not_reached = {host: "give --servers to reach it" for host in on if host not in ways}

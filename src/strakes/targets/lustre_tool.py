@@ -30,8 +30,8 @@ _KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
 
 _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."
-_AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
-_NEWER = "This version of Lustre does not know that; a newer one may."
+_AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
+_NEWER = "This version of Lustre does not support this; a newer version may."
 # Pattern of an error message, the error to raise, and the remedy (None: the one given by the caller).
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
@@ -52,7 +52,7 @@ class NotUnderstoodError(MeasurementError):
 
 def not_understood(tool: str, line: str) -> NotUnderstoodError:
     """Return the error for output of the command ``tool`` whose ``line`` cannot be parsed."""
-    remedy = "Please report it with the version (lfs --version) and the whole output."
+    remedy = "Please report this output with the version (lfs --version) in full."
     return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
 
 
@@ -100,7 +100,7 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
     elif not why and done.status == _USAGE_STATUS:
-        why = "it printed how it is used instead"
+        why = "it printed its usage instead"
     elif not why:
         why = f"exit status {done.status}" + (f": {os.strerror(done.status)}" if done.status in errno.errorcode else "")
     for words, kind, advice in _REFUSALS:

@@ -95,7 +95,7 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
             "no mount of this process contains the directory",
             where=path,
             why="this process is in a chroot whose root is not a mount point",
-            remedy="Make it one before the chroot: mount --bind ROOT ROOT",
+            remedy="Make its root a mount point before the chroot: mount --bind ROOT ROOT",
         )
     return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 

@@ -26,9 +26,9 @@ class NfsTarget(RemoteTarget):
 
     file_systems = ("nfs", "nfs4")
     cannot = (
-        ("set the layout of files", "NFS clients cannot ask for one; with pNFS the server decides"),
+        ("set the layout of files", "NFS clients cannot request a layout; with pNFS the server chooses"),
         ("place directories", "the server decides"),
-        ("read counters of servers", "NFS has none; the counters of this client are read"),
+        ("read counters of servers", "NFS has no such counters; those of this client are read"),
     )
 
     def describe(self) -> Description:

@@ -22,11 +22,11 @@ from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# Entries that cannot be removed, as on a read-only target, until the removal stops. Their list grows in proportion.
+# Number of entries that cannot be removed, as on a read-only target, after which the removal stops.
 _MOST_NAMED = 100
 # Maximum number of passes: some file systems skip names while a directory shrinks. The time grows in proportion.
 _MOST_PASSES = 1000
-# Maximum passes that find more entries than the pass before: others make files. The time grows in proportion.
+# Maximum number of passes that find more entries than the pass before, because others create files.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -363,7 +363,7 @@ def _other_store(note: dict[str, str]) -> str:
     elif (os.environ["AWS_ENDPOINT_URL"].rstrip("/"), os.environ["STRAKES_S3_BUCKET"]) != noted:
         why = f"AWS_ENDPOINT_URL and STRAKES_S3_BUCKET name another store than {', '.join(noted)}"
     elif note["prefix"].count("/") != 2 or not note["prefix"].endswith("/"):
-        why = "strakes makes no such prefix"
+        why = "strakes does not create such a prefix"
     else:
         return ""
     return f"{why}. Set them and run strakes clean again."

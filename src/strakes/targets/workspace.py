@@ -251,7 +251,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 def _remove_remains(real: Path, parent: int, name: str) -> None:
     """Remove the workspace that a killed process of the same run left. Raises BadInputError if it is still in use."""
     path = str(real / name)
-    what, remedy = "this was not made by strakes", "Check its contents, then remove it yourself."
+    what, remedy = "strakes did not create this directory", "Check its contents, then remove it yourself."
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
@@ -271,7 +271,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             )
         if left := remove_workspace(parent, name, directory, path):
             raise MeasurementError(
-                "what an earlier attempt of this run left cannot be removed", where=left[0].path, why=left[0].why
+                "files of an earlier attempt of this run cannot be removed", where=left[0].path, why=left[0].why
             )
     finally:
         os.close(directory)

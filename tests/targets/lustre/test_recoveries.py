@@ -64,4 +64,4 @@ def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
     assert (
         complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY\n") == "device labfs-OST0001 reported unhealthy"
     )
-    assert complaint("healthy\n") == "" and complaint("NOT HEALTHY") == "it does not say why"
+    assert complaint("healthy\n") == "" and complaint("NOT HEALTHY") == "health_check gives no reason"

@@ -60,7 +60,7 @@ def test_an_unhealthy_client_is_reported(tmp_path: Path, told: str, complaint: s
 
 def test_a_client_without_server_addresses_says_why_it_has_no_counters(tmp_path: Path) -> None:
     limits = lustre(tmp_path, Client({}, f"lab-{NAME}")).limits()
-    assert any("does not say on which servers" in limit.why for limit in limits)
+    assert any("shows only root on which servers" in limit.why for limit in limits)
 
 
 HISTORY = "current_state: {}\nstate_history:\n - [ 10, FULL ]\n - [ 20, DISCONN ]\n - [ 25, CONNECTING ]\n - [ 26, EVICTED ]\n"

@@ -58,7 +58,7 @@ def test_cells_are_left_out_before_phases_become_too_short(
     context, cells, skipped = chosen(Pilot(rate, rate, creates, 0.01), budget_s=budget_s, remote=remote)
     least = {cell.priority for cell in cells} == {1}
     assert context.phase_s >= LONG_ENOUGH_S or least
-    left_out = [one for one in skipped if "a larger --budget also measures it" in one.reason]
+    left_out = [one for one in skipped if "a larger --budget is needed" in one.reason]
     assert left_out or context.least_priority == max(cell.priority for cell in cells)
 
 
@@ -72,7 +72,7 @@ def test_two_minutes_ask_every_question_of_a_usual_file_system(write: int, read:
 
 def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -> None:
     run = survey(EQUAL, log_normal(0.05), 1, tmp_path, budget_s=20.0)
-    waiting = sum("a larger --budget also measures it" in event.reason for event in run.events_of(CellSkipped))
+    waiting = sum("a larger --budget is needed" in event.reason for event in run.events_of(CellSkipped))
     assert waiting
     measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
     told = f"; {measured} of {all_cells} cells measured, the others need a larger --budget"
@@ -121,7 +121,7 @@ def test_amounts_beyond_the_budget_are_refused_with_a_budget_that_suffices(asked
 
 
 def test_more_data_than_the_available_room_is_refused_with_an_amount_that_fits() -> None:
-    with pytest.raises(BadInputError, match="more than may be used here") as caught:
+    with pytest.raises(BadInputError, match="GiB is too large") as caught:
         chosen(budget_s=7200.0, data_per_rank=40 * GIB)
     assert "--data-per-rank 32GiB" in caught.value.remedy
 

@@ -61,9 +61,9 @@ def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("ior-3.0-script.txt", "Describe it as a plan"),
-        ("fio-3.33-write.json", "Describe it as a plan"),
-        ("elbencho-sample.json", "Describe it as a plan"),
+        ("ior-3.0-script.txt", "Write a plan whose phases"),
+        ("fio-3.33-write.json", "Write a plan whose phases"),
+        ("elbencho-sample.json", "Write a plan whose phases"),
         ("io500-result.txt", "strakes run io500 CONFIG.ini"),
     ],
 )

@@ -160,12 +160,12 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
     decided = judgement in (Verdict.FASTER, Verdict.SLOWER)
     if decided and ratio.interval.low < 1 + least and ratio.interval.high > 1 / (1 + least):
         needs = gettext(
-            "a difference larger than {share} %, which is how much runs at different times may differ anyway",
+            "a difference larger than {share} %, because equal runs at different times may differ by this much",
             share=f"{100 * least:.3g}",
         )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)
     if judgement is Verdict.INCONCLUSIVE:
-        message = "narrower intervals: about ±{share} % of both (--precision, --budget)"
+        message = "narrower intervals of both: about ±{share} % (--precision, --budget)"
         return Judged(judgement, ratio, gettext(message, share=f"{100 * half_width_for(margin):.2g}"))
     return Judged(judgement, ratio)
 

@@ -122,14 +122,14 @@ def refuse_without_room(
     per_rank, files = request.data_per_rank, request.files
     if per_rank is not None and per_rank * team > most_bytes:
         why = (
-            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here: of {counted(team, 'rank')} that "
-            f"is {format_bytes(per_rank * team)}, and strakes uses at most {format_bytes(most_bytes)}"
+            f"--data-per-rank {format_bytes(per_rank)} is too large: {counted(team, 'rank')} need "
+            f"{format_bytes(per_rank * team)} together, and strakes uses at most {format_bytes(most_bytes)} here"
         )
         least = f"Give at most --data-per-rank {typed_bytes(most_bytes // team)}, or fewer --ranks."
         refused.append((why, least))
     if files is not None and files >= most_files:
         most = counted(most_files - 1, "file")
-        why = f"--files {files:,} is more than may be created here: strakes creates at most {most}"
+        why = f"--files {files:,} is too large: strakes creates at most {most} here"
         refused.append((why, f"Give at most --files {most_files - 1}."))
     refused += further
     if refused:

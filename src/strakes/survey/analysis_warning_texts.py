@@ -11,8 +11,7 @@ from strakes.model.portrait import RunWarning
 TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
-    "answered-before": "{who} read {counted} of {read}: a cache in front of it, or an uncounted device, answered the "
-    "rest.",
+    "answered-before": "{who} read only {counted} of {read}: a cache, or a device without counters, answered the rest.",
     "cache-below": "The device is a loop device on the file {file}: the page cache below it may answer reads, even "
     "with O_DIRECT.",
     "cache-unseen": "{file_system} also keeps data in {cache}: it is not known how many of the reads this cache "
@@ -26,13 +25,13 @@ TEXTS: Mapping[str, str] = {
     "setting-differs": "{setting}: {asked} was asked for, {effective} is in effect.",
     "target-unlike": "{targets}",
     "servers-not-well": "{servers}",
-    "hybrid-io": "Lustre's hybrid I/O turns buffered calls of these sizes and more into direct ones: {sizes}.",
+    "hybrid-io": "Lustre's hybrid I/O makes buffered calls of at least these sizes direct: {sizes}.",
     "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much data per busy second as the "
     "others: files on this server are slower.",
     "node-unlike": "{nodes}.",
-    "begun-apart": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} ({share} "
-    "of that phase), rank {rank} last.",
-    "begun-apart-crowded": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} "
+    "begun-apart": "In {apart} of {phases} phases, the ranks started more than {limit} apart: at worst {worst} "
+    "({share} of that phase), rank {rank} last.",
+    "begun-apart-crowded": "In {apart} of {phases} phases, the ranks started more than {limit} apart: at worst {worst} "
     "({share} of that phase), rank {rank} last; their machine has fewer processors than ranks, so they cannot all "
     "start at the same moment.",
     "server-changed": "{servers}.",
@@ -48,8 +47,8 @@ TEXTS: Mapping[str, str] = {
     "other-measurement": "Another measurement worked in the same directory at the same time: {who}.",
     "names-from-memory": "{operation} was answered from the names and attributes that this node's kernel has kept in "
     "memory since it created the files, not by the file system.",
-    "short-phases": "For {short} of {figures} figures the phases took less than {limit} (the shortest: {shortest}). "
-    "Phases so short show how work begins, not a sustained rate.",
+    "short-phases": "{short} of {figures} values come from phases shorter than {limit} (the shortest: {shortest}). "
+    "Such short phases show the start of the work, not a sustained rate.",
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
@@ -84,8 +83,8 @@ REMEDIES: Mapping[str, str] = {
     "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",
     "begun-apart": "Start no more ranks than processors, and stop other programs. Longer phases are affected less.",
     "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
-    "gave-way": "Measure at a quieter time. Work that was slowed down shows neither the file system alone nor its "
-    "usual state.",
+    "gave-way": "Measure at a quieter time. A measurement that was slowed down shows neither the file system alone "
+    "nor its usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
     "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns it off.",

@@ -115,7 +115,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
     wanted = [(cell, block) for cell in cells for block in range(1, visits + 1) if block > done.count(cell.key)]
     kept = {session.sides[cell.place.target].workspace.path / cell.place.kept for cell in cells if cell.place.kept}
     if done and not all(path.exists() for path in kept):
-        remedy = "Start again without --resume. Add --keep if you want to interrupt and resume it."
+        remedy = "Start again without --resume. Add --keep if you want to resume the new run."
         raise BadInputError("the files of this run are gone", where=", ".join(map(str, sorted(kept))), remedy=remedy)
     keep, whole = session.request.keep, True
     for number, (cell, block) in enumerate(wanted, start=len(done) + 1):

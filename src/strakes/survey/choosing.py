@@ -106,7 +106,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if not cells:
         # Servers that do not answer may be the reason, because their targets cannot be listed.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
-        remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
+        remedy = "Measure less, or give a directory with more free space or on another file system."
         too_small = [
             path
             for path, own in rooms.items()

@@ -42,10 +42,8 @@ _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 # Kinds of runs whose amounts of work a pilot chooses, so that two runs of the same command can have different amounts.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
 _EQUALLY_FAST = {
-    True: "runs while the client is equally fast: in work that does not touch the file system it was {share} faster "
-    "in B",
-    False: "runs while the client is equally fast: in work that does not touch the file system it was {share} slower "
-    "in B",
+    True: "runs with an equally fast client: it was {share} faster in B, in work that does not touch the file system",
+    False: "runs with an equally fast client: it was {share} slower in B, in work that does not touch the file system",
 }
 _CLIENT = {
     True: "The client itself was {share} faster in B, in work that does not touch the file system.",
@@ -154,7 +152,7 @@ def _pairs(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[tuple[Cell,
         if single:
             return beside_imported(a[0].cells, b[0].cells)
         remedy = "Compare one run with one other: strakes compare A B."
-        raise BadInputError("imported runs and runs of strakes cannot be compared several at a time", remedy=remedy)
+        raise BadInputError("imported runs and runs of strakes cannot be mixed in groups of runs", remedy=remedy)
     any_amount = single and all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
     return alike(a[0].cells, b[0].cells, factors, any_amount=any_amount)
 
@@ -234,7 +232,7 @@ def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, 
             run=a[0].id,
         )
         reasons.append(text)
-    freely = gettext("both measured without --impact and --neighbour, or at a quieter time")
+    freely = gettext("new runs of both, without --impact and --neighbour or at a quieter time")
     equally = gettext("equal amounts of work in both runs (--like {run})", run=a[0].id)
     return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
 
@@ -386,19 +384,19 @@ def _again(run: Run) -> str:
         if command:
             return f"Measure the imported work with all its options: {command}"
         return (
-            f"strakes run cannot do this work of {name} by itself. Describe it as a plan whose phases have the names "
-            "of its figures (examples/): strakes run PLAN.toml DIR"
+            f"strakes run cannot repeat this work of {name}. Write a plan whose phases have the names of the imported "
+            "values (examples/): strakes run PLAN.toml DIR"
         )
     if kind in ("survey", "study"):
         like = f"strakes {'survey' if kind == 'survey' else f'study {name}'} DIR --like {run.id}"
-        return f"Measure the second with the plans of the first ({like}), or name what you compare (--factor KEY)."
+        return f"Measure the second run with the plans of the first ({like}), or name the factor: --factor KEY."
     command = for_shell(options["command"])
-    return f"Measure the second with the command of the first, or name what you compare (--factor KEY): {command}"
+    return f"Measure the second run with the command of the first, or name the factor (--factor KEY): {command}"
 
 
 def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
     """Return the error for two runs without comparable cells, with the differences."""
-    reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no cell has such an id"
+    reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no id of a cell matches"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."

@@ -156,7 +156,7 @@ def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Ce
             pairs.append((cell, same[0]))
             taken.append(same[0])
         elif same:
-            why = gettext("{count} figures of the other run have these settings", count=len(same))
+            why = gettext("{count} values of the other run match these settings", count=len(same))
             unlike.append(Unlike(cell.key, why))
         else:
             unlike.append(Unlike(cell.key, "; ".join(named[0][1]) if named else gettext("only in A")))

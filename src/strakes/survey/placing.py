@@ -44,13 +44,13 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
             refused.add(applied.wanted)
             why += applied.differences
     for cell in cells:
-        skipped = CellSkipped(cell.study, cell.settings, "the file system did not give it the layout asked for")
+        skipped = CellSkipped(cell.study, cell.settings, "the file system did not apply the requested layout")
         if cell.layout in refused and skipped not in before:
             session.writer.append_event(skipped)
     kept = [cell for cell in cells if cell.layout not in refused]
     if not kept:
         raise MeasurementError(
-            "the file system gives none of the layouts asked for",
+            "the file system applies none of the requested layouts",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(why)),
             remedy="strakes target DIR shows which settings are possible here.",
@@ -92,7 +92,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
     """Return why a cell's directories cannot be placed, or "" if they can. ``refused``: cache of earlier results."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
-        return "a larger --budget also measures it; placing its directories would take too much of this one"
+        return "a larger --budget is needed: placing the directories of this cell takes too long for this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
     stays = bool(cell.place.kept and cell.place.placement)
     if wish not in refused or (stays and not refused[wish]):

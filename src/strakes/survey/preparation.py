@@ -224,8 +224,8 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
     if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
-            f"--libcephfs would change nothing in {names}",
-            why="it applies only to metadata operations; all cells here move data, through the mount",
+            f"--libcephfs would have no effect on {names}",
+            why="it applies only to metadata operations, but all cells here move data, which goes through the mount",
             remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
         )
     return cells, skipped
@@ -233,7 +233,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 def why_left_out(context: Context) -> str:
     """Return the reason for leaving out cells of lower priority, as text."""
-    return f"a larger --budget also measures it; in this budget phases of {format_seconds(context.phase_s)} came first"
+    return f"a larger --budget is needed: in this one, phases of {format_seconds(context.phase_s)} have priority"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:

@@ -48,7 +48,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
             )
     if request.neighbour_s is not None and request.visit is not None:
         raise BadInputError(
-            "--neighbour cannot be used with a study that interrupts the service", remedy="Leave it out."
+            "--neighbour cannot be used with a study that interrupts the service", remedy="Leave out --neighbour."
         )
     if request.budget_s < _LEAST_S:
         progress.note(

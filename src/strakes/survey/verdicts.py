@@ -160,5 +160,5 @@ def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float]
     texts = (f"{study}: {count} ({options[study]})" for study, count in counts.items())
     return (
         f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
-        f"A larger budget is needed, unless others are decided early, for {', '.join(texts)}"
+        f"The others need a larger budget, unless some are decided early: {', '.join(texts)}"
     )

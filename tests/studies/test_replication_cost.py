@@ -50,10 +50,10 @@ def test_the_bytes_of_a_file_are_from_the_counters_of_the_device() -> None:
     found = said(study, run(study, counted=True))
     one = found["bytes-empty file, synced/1"]
     assert one.verdict == "measured" and one.interval.low == one.interval.high == _SENT_PER_FILE
-    assert "4,096 bytes" in one.statement and "S2: 2,560, published" in one.statement
+    assert "4,096 bytes" in one.statement and "published by Zeng et al.: 2,560" in one.statement
     # 10,000 files of 4 KiB at 200 MB/s, the prediction of S2, and the contradiction in S2.
     arithmetic = found["arithmetic"].statement
-    for part in ("0.195 s by the bytes of a synced file", "0.122 s predicted, 0.488 s measured", "imply 47 to 50"):
+    for part in ("0.195 s by the bytes counted here", "0.122 s predicted, 0.488 s measured", "imply 47 to 50"):
         assert part in arithmetic
     assert found["ratio"].verdict == "unknown"
 
@@ -65,7 +65,7 @@ def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond
     # 10,000 files at 20,000 files a second, and 10 ms for the two ranks that wait.
     assert small.verdict == large.verdict == "measured"
     assert "10,000 files are made and on the device after 0.51 s, 39.1 MiB of them sent to the peer" in small.statement
-    assert "S2, published: 4.88 s for 244.1 MiB" in large.statement
+    assert "published by Zeng et al.: 4.88 s for 244.1 MiB" in large.statement
     assert forecast.verdict == "forecast" and forecast.interval.low < 500 < forecast.interval.high
     asked = [cell.settings.get("files") for cell in study.cells(context(files=1_000_000, max_items=4_000_000))]
     assert asked[-3:] == [10_000, 100_000, 1_000_000]

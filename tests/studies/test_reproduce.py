@@ -55,7 +55,7 @@ def test_a_published_value_that_was_not_measured_says_so() -> None:
     values = published_values(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
     found = rows(SOURCES["S3"], [portrait_of(Population())])
-    value = next(row for row in found if "10 and 40 million files" in row.published)
+    value = next(row for row in found if "10 million and 40 million files" in row.published)
     assert (value.here, value.grade, value.decides) == ("not measured", "-", "a larger --budget")
     bend = next(row for row in found if "creating with" in row.here)
     assert re.fullmatch(r"[\d.]+ \[[\d.]+-[\d.]+\] times [\d,]+ files", bend.ratio)

@@ -174,7 +174,7 @@ def test_the_expected_imbalance_of_few_directories_is_stated_with_the_requests()
     counted = {f"mds.{n}": {"md.create": 100.0 + 50 * n} for n in range(3)}
     findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted, most_ranks=6))
     by_hand, automatic = (findings[f"namespace-scaling-served-{way}"].statement for way in ("manual", "automatic"))
-    assert "The busiest served 44% to 44% of a run." in by_hand and "hash" not in by_hand
+    assert "The busiest target served 44% to 44% of a run's requests." in by_hand and "hash" not in by_hand
     assert "A hash of 6 directories is expected to give the busiest 53%" in automatic
     assert "with 215 directories or more" in automatic
 

@@ -189,8 +189,8 @@ def replication_disagreement() -> str:
     """Return a text on the contradiction between text and table on replication in S2 (Zeng and others, 2021)."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
-        "S2 on the rate of replication: its text says about {said:.0f} MB/s, a third of the {configured:.0f} MB/s "
-        "configured; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",
+        "Zeng et al. (2021) on the rate of replication: their text says about {said:.0f} MB/s, a third of the "
+        "configured {configured:.0f} MB/s; the numbers in the table imply {low:.0f} to {high:.0f} MB/s.",
         said=_SAID_MB_PER_S,
         configured=CONFIGURED_MB_PER_S,
         low=min(rates),

@@ -25,9 +25,9 @@ _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
 _THEIRS = {
-    "read": "S5 (Lustre, 40 clients): reads about 20 % faster than writes; SFSA reads about 20 % better than MFWA; "
-    "strided worse the finer",
-    "write": "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer",
+    "read": "Zanon Boito et al. (Lustre, 40 clients): reads about 20 % faster than writes; contiguous segments of one "
+    "file about 20 % faster than a file per client; strided access slower with smaller requests",
+    "write": "Zanon Boito et al. (Lustre, 40 clients): request size matters only for strided access",
 }
 # Titles of figures, by axis and operation.
 _TITLES = {
@@ -46,7 +46,7 @@ _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
 # Texts for the ratio between two request sizes, and for the ratio between two numbers of clients.
 _OF_SIZES = {"write": "writes, {first} to {second}", "read": "reads, {first} to {second}"}
 _OF_CLIENTS = {"write": "writes, {first} to {second} clients", "read": "reads, {first} to {second} clients"}
-_WITH_CLIENTS = "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose with clients"
+_WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguous segments lose as clients are added"
 
 
 class AccessPatterns(Study):
@@ -192,15 +192,15 @@ class AccessPatterns(Study):
                 )
                 for each in _BOTH
             ],
-            "strided access to a shared file is the slower the finer, contiguous segments are not": [
+            "strided access to a shared file is slower with smaller requests, contiguous access is not": [
                 (gettext(message, **up), size(pattern, fine), size(pattern, coarse), bounds)
                 for message, pattern, bounds in (
                     ("strided, {first} to {second}", "SFSA strided", _SLOWER),
                     ("contiguous, {first} to {second}", "SFSA", _SAME),
                 )
             ],
-            "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)": [
-                (gettext("shared to own"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+            "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
+                (gettext("shared file to own files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
             "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
                 (
@@ -216,7 +216,7 @@ class AccessPatterns(Study):
                     _SLOWER,
                 ),
             ],
-            "reads are faster than writes (S5: by about 20 %)": [
+            "reads are faster than writes (published: by about 20 %)": [
                 (gettext("reads to writes, a file per client"), *both, _FASTER),
             ],
         }
@@ -224,7 +224,7 @@ class AccessPatterns(Study):
             Claim(
                 f"{self.name}-s5-{number}",
                 self.name,
-                gettext("S5's statement {number}, {statement}", number=number, statement=gettext(text)),
+                gettext("Published statement {number}: {statement}", number=number, statement=gettext(text)),
                 tuple(Part(what, (a.id,), (b.id,), *bounds) for what, a, b, bounds in parts if a and b),
             )
             for number, (text, parts) in enumerate(stated.items(), 1)

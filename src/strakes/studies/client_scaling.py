@@ -30,8 +30,8 @@ _PARAMETERS = {
 _BOOTSTRAP = {"contention": "contention, bootstrap over runs", "coherency": "coherency, bootstrap over runs"}
 _SERVED = {
     "yes": "By the law, {need} would be served; this extrapolates to {times} times the clients measured.",
-    "no": "By the law, {need} would be not served; this extrapolates to {times} times the clients measured.",
-    "perhaps": "By the law, {need} would be perhaps served; this extrapolates to {times} times the clients measured.",
+    "no": "By the law, {need} would not be served; this extrapolates to {times} times the clients measured.",
+    "perhaps": "By the law, {need} might be served; this extrapolates to {times} times the clients measured.",
 }
 
 
@@ -64,12 +64,12 @@ class ClientScaling(Study):
         references = [
             self.published(
                 gettext(
-                    "S3 needed {files} files an hour from each of {clients} clients: the dotted line through the "
-                    "origin; at 1 client 5.6 a second",
+                    "StorNext (2011) needed {files} files an hour from each of {clients} clients: the dotted line "
+                    "through the origin (1 client: 5.6 files a second)",
                     files=f"{_NEEDED_EACH_PER_HOUR:,}",
                     clients=_NEEDED_CLIENTS,
                 ),
-                what=gettext("what its clients needed"),
+                what=gettext("the required rate"),
                 points=[(number, number * _NEEDED_EACH_PER_HOUR / HOUR_S) for number in clients],
             )
         ]
@@ -126,7 +126,7 @@ class ClientScaling(Study):
         """Return whether the law predicts the needed rate; unknown after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
-            "{clients} clients with {files} files an hour each ({rate} a second; S3's need)",
+            "{clients} clients with {files} files an hour each ({rate} a second; needed by StorNext, 2011)",
             clients=_NEEDED_CLIENTS,
             files=f"{_NEEDED_EACH_PER_HOUR:,}",
             rate=f"{needed:,.0f}",

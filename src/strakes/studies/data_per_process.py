@@ -62,8 +62,8 @@ class DataPerProcess(Study):
             ),
         )
         theirs = gettext(
-            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
-            "the page cache"
+            "Tian et al. (2020) advise 64 MiB to 1 GiB on their machine: writes saturated above 64 MiB, reads below "
+            "1 GiB came from the page cache"
         )
         reference = self.published(theirs, 64 * MIB, GIB)
         return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
@@ -100,7 +100,7 @@ class DataPerProcess(Study):
         left = next((index for index, (_, share) in enumerate(shares) if share < _CACHED_SHARE), None)
         if left is None:
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
-            needs = gettext("a study with more than {memory} of data (S3 asks for twice the memory)", memory=memory)
+            needs = gettext("a study with more than {memory} of data (twice this node's memory)", memory=memory)
             if not shares:
                 text = gettext(
                     "Where reads leave the cache is unknown, because this file system does not report its cached data."
@@ -125,7 +125,7 @@ class DataPerProcess(Study):
             fits, share_before = shares[left - 1]
             text = gettext(
                 "Reads leave the page cache between {low} and {high} per rank: {before} of the newly written data was "
-                "still cached, then {after} (S1: below 1 GiB reads came from the cache).",
+                "still cached, then {after} (Tian et al.: below 1 GiB, reads came from the cache).",
                 low=fits,
                 high=at,
                 before=f"{share_before:.0%}",

@@ -119,8 +119,8 @@ class MetadataOps(Study):
             for ranks in shown
         ]
         theirs = gettext(
-            "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
-            "its rates are not comparable with one client"
+            "Zeng et al. (2021): the mean of the six mdtest operations was 60 to 70 % higher on SSDs than on disks; "
+            "the rates are not comparable with one client"
         )
         x, y = gettext("operation"), (gettext("operations per second"), "op/s")
         drawn = [line for line in drawn if line.points]
@@ -153,10 +153,10 @@ class MetadataOps(Study):
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         text = ngettext(
-            "The {device} is {busy} % busy during {operation} with {count} rank (S2: about 20 % on SSDs, 100 % on "
-            "disks).",
-            "The {device} is {busy} % busy during {operation} with {count} ranks (S2: about 20 % on SSDs, 100 % on "
-            "disks).",
+            "The {device} is {busy} % busy during {operation} with {count} rank (Zeng et al.: about 20 % on SSDs, "
+            "100 % on disks).",
+            "The {device} is {busy} % busy during {operation} with {count} ranks (Zeng et al.: about 20 % on SSDs, "
+            "100 % on disks).",
             int(ranks),
             device=_which_device(results),
             busy=f"{cell.median:.0f}",

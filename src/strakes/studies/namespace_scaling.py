@@ -104,8 +104,8 @@ class NamespaceScaling(Study):
         """Return a figure for each operation: its rate by targets and placement, with the published result."""
         theirs = self.published(
             gettext(
-                "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it "
-                "did not"
+                "Booher and Kulkarni (Lustre): rates grew with the number of metadata targets if directories were "
+                "placed by hand, not automatically"
             )
         )
         figures = []
@@ -117,7 +117,7 @@ class NamespaceScaling(Study):
             assert single is not None
             linear = Reference(
                 "linear",
-                gettext("Dotted: one metadata target times their number."),
+                gettext("Dotted: the rate of one metadata target times their number."),
                 label=gettext("linear"),
                 points=tuple(
                     (float(number), single.median * float(number)) for number in results.levels("metadata_targets")
@@ -188,14 +188,14 @@ class NamespaceScaling(Study):
         text = gettext(message, **placed, shares=shares, requests=f"{total:,.0f}")
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
         if by_run.keys() < counted:
-            message = "{told} (counted in {counted} of {runs} runs; no counters of all targets in the others)"
+            message = "{told} (counted in {counted} of {runs} runs; counters of some targets are missing in the others)"
             text = gettext(message, told=text, counted=len(by_run), runs=len(counted))
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED_SHARE * done:
             message = "{told}, for {operations} operations; the client's cache answered the rest"
             text = gettext(message, told=text, operations=f"{done:,}")
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
-        message = "{told}. The busiest served {low} to {high} of a run."
+        message = "{told}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
         # Lustre also distributes the files of a striped directory, so hashes of directories do not decide the balance.
         if way == "automatic" and results.facts.get("file_system") != "lustre":

@@ -42,7 +42,7 @@ class NodesStudy(Study):
         """Return a cell for each number of nodes, with equal numbers of ranks per node; skip the study on one node."""
         if len(context.nodes) < 2:
             reason = (
-                "only one node takes part; more do with --launcher and --hosts (strakes doctor says which launchers "
+                "only one node takes part; more need --launcher and --hosts (strakes doctor says which launchers "
                 "work here)"
             )
             return [self.skipped(reason, nodes=1)]

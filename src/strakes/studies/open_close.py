@@ -55,7 +55,7 @@ class OpenClose(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the time to open and close by number of ranks, with the published observation."""
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
-        theirs = gettext("S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
+        theirs = gettext("Tian et al. (2020): the cost grew fast above 1,024 processes (beyond this axis)")
         y = gettext("time for all ranks, one file each"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 

@@ -23,8 +23,8 @@ _ROUNDS = 5
 KEPT = "population"
 # Published: after 40 million files, the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_THEIR_IOWAIT = "iowait of S3's metadata server: 24 % before tuning, 16 % after"
-_THEIR_MEMORY = "memory of S3's metadata server: from 2 to 11 GB, then 16 GB and full"
+_THEIR_IOWAIT = "iowait of StorNext's metadata server: 24 % before tuning, 16 % after"
+_THEIR_MEMORY = "memory of StorNext's metadata server: from 2 to 11 GB, then 16 GB and full"
 _WAITING = "Waiting for devices (iowait of this node): {first} at the beginning, {last} with {files} files ({theirs})."
 _MEMORY = "Memory of the metadata servers: {first} at the beginning, {last} with {files} files ({theirs})."
 
@@ -68,10 +68,10 @@ class Population(Study):
             return []
         theirs = self.published(
             gettext(
-                "S3 (StorNext): {rate} million files an hour, falling by more than half after some 40 million files",
+                "StorNext (2011): {rate} million files an hour, falling by more than half after some 40 million files",
                 rate=f"{AFTER_PER_HOUR / 1e6:g}",
             ),
-            what=gettext("10 and 40 million files"),
+            what=gettext("10 million and 40 million files"),
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
         line = lines("files", [(gettext("created and written"), cells)])
@@ -104,7 +104,7 @@ class Population(Study):
         if made >= planned:
             text = gettext("The population grew to its full size: {files} files were created.", files=f"{made:,}")
             return self.finding("size", text, "measured", results.ids(cells))
-        message = "{created} of {planned} files were created; nothing is known about more."
+        message = "{created} of {planned} files were created; nothing is known about larger populations."
         text = gettext(message, created=f"{made:,}", planned=f"{planned:,}")
         needs = gettext("a larger --budget, or --resume if --keep was given")
         return self.finding("size", text, "inconclusive", results.ids(cells), needs=needs)
@@ -120,7 +120,7 @@ class Population(Study):
             return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            message = "No sudden change of the rate is found up to {files} files; S3's came at 40 million."
+            message = "No sudden change of the rate is found up to {files} files; that of StorNext came at 40 million."
             text = gettext(message, files=f"{where[-1]:,.0f}")
             return [self.finding("bend", text, "measured", evidence)]
         return [

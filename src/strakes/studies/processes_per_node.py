@@ -106,7 +106,7 @@ class ProcessesPerNode(Study):
             for each, size in amounts
         ]
         theirs = self.published(
-            gettext("S1: 8 processes always good, 8 - 32 fine; its node link (9.785 GB/s) was full from 8 on"),
+            gettext("Tian et al. (2020): 8 processes are good, up to 32 are fine; 8 fill a node's link (9.785 GB/s)"),
             8,
             32,
             what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
@@ -136,7 +136,7 @@ class ProcessesPerNode(Study):
             return []
         number = int(together[0].settings["data_targets"])
         text = gettext(
-            "S1's test x < y*n, writes: this node, not its {targets} data targets, is the bottleneck (writes to all "
+            "Test of Tian et al., writes: this node, not its {targets} data targets, is the bottleneck (writes to all "
             "are less than {ratio} times as fast as to one)",
             targets=number,
             ratio=f"{_NEARLY_SHARE * number:.3g}",

@@ -90,7 +90,7 @@ class RecoveryStudy(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the wait after a fault in seconds by number of clients, with the published results."""
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
-        theirs = gettext("S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
+        theirs = gettext("Zeng et al. (2021): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
         y = gettext("from the fault to the end of the wait"), "s"
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
@@ -106,9 +106,9 @@ class RecoveryStudy(Study):
             (ngettext("{count} file just created", "{count} files just created", int(cell.settings["files"])), [cell])
             for cell in results.where(who=_LAST, clients=_CREATORS)
         ]
-        of_several = gettext("wait of the last client of {clients}", clients=_CREATORS)
+        of_several = gettext("longest wait of {clients} clients", clients=_CREATORS)
         return [
-            *ask(self.name, "growth", gettext("wait of the last client"), ends, advises=False),
+            *ask(self.name, "growth", gettext("longest wait"), ends, advises=False),
             *ask(self.name, "in-flight", of_several, in_flight, advises=False),
         ]
 
@@ -128,20 +128,20 @@ class RecoveryStudy(Study):
         found = forecast(drills, _FORECAST_CLIENTS, results.confidence)
         clients = f"{_FORECAST_CLIENTS:,}"
         if found is None:
-            text = gettext("When the last of {clients} clients is served again is not known.", clients=clients)
+            text = gettext("It is not known when the last of {clients} clients is served again.", clients=clients)
             message = "{drills} drills with the fewest and with the most clients: give a larger --budget"
             needs = gettext(message, drills=FEWEST)
             return [self.finding("forecast", text, "inconclusive", evidence, needs=needs)]
         text = gettext(
             "The last of {clients} clients is served again {time} s after the fault (straight line through {drills} "
-            "drills with up to {most} clients; S2, published: {published} s).",
+            "drills with up to {most} clients; published by Zeng et al.: {published} s).",
             clients=clients,
             time=f"{found.value:.1f}",
             drills=f"{len(drills):,}",
             most=cells[-1].settings["clients"],
             published=f"{dict(_S2)[_FORECAST_CLIENTS]:.0f}",
         )
-        of = gettext("wait of the last of {clients} clients", clients=clients)
+        of = gettext("longest wait of {clients} clients", clients=clients)
         interval = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 

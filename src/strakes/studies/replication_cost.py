@@ -36,10 +36,10 @@ _TIME_OF = "time of {files} files"
 _MADE = {
     (False, False): "{files} files are made and on the device after {time} s.",
     (True, False): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer.",
-    (False, True): "{files} files are made and on the device after {time} s (S2, published: {published} s for {amount} "
-    "MiB).",
-    (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer (S2, "
-    "published: {published} s for {amount} MiB).",
+    (False, True): "{files} files are made and on the device after {time} s (published by Zeng et al.: "
+    "{published} s for {amount} MiB).",
+    (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer "
+    "(published by Zeng et al.: {published} s for {amount} MiB).",
 }
 # Rows of the published table that are measured. Larger numbers of files take minutes and need --files.
 _ROWS = (10_000, 100_000)
@@ -105,7 +105,7 @@ class ReplicationCost(Study):
         cells = results.where()
         servers = [counters for cell in cells for seen in cell.observations for counters in seen.servers.values()]
         if cells and not any(SENT in counters for counters in servers):
-            text = gettext("This directory is not on a replicated device with a counter of bytes sent.")
+            text = gettext("This directory is not on a replicated device, or the device does not count sent bytes.")
             needs = gettext("a DRBD 8.4 device on this machine")
             return [self.finding("device", text, "unknown", results.ids(cells), needs=needs), *self._table(results)]
         of_bytes = (self._bytes(cell, results.confidence) for cell in cells if _bytes_per_file(cell))
@@ -123,7 +123,7 @@ class ReplicationCost(Study):
         identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
         text = gettext(
-            "{bytes} bytes are replicated for a file ({what}); S2: {published}, published.",
+            "{bytes} bytes are replicated for a file ({what}); published by Zeng et al.: {published}.",
             bytes=f"{median(each):,.0f}",
             what=what,
             published=f"{BYTES_PER_FILE:,.0f}",
@@ -141,7 +141,7 @@ class ReplicationCost(Study):
         expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
-            "{files} files at {rate} MB/s: {time} s by the bytes of a synced file counted here; published, S2: "
+            "{files} files at {rate} MB/s: {time} s by the bytes counted here for a synced file. Zeng et al. published "
             "{predicted} s predicted, {measured} s measured.",
             files=f"{files:,}",
             rate=f"{CONFIGURED_MB_PER_S:.0f}",
@@ -183,8 +183,8 @@ class ReplicationCost(Study):
         found = forecast(batches, _FORECAST_FILES, results.confidence)
         if found is not None:
             text = gettext(
-                "{files} files would take {time} s (straight line through {batches} batches; S2, published: "
-                "{published} s).",
+                "{files} files would take {time} s (straight line through {batches} batches; published by "
+                "Zeng et al.: {published} s).",
                 files=f"{_FORECAST_FILES:,}",
                 time=f"{found.value:,.0f}",
                 batches=f"{len(batches):,}",

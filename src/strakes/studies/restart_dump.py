@@ -73,7 +73,7 @@ class RestartDump(Scenario):
             for operation in _TITLES
         ]
         theirs = gettext(
-            "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)"
+            "Tian et al. (2020): stripe count 16, not 4, and 8 writers per node saved 8,192 processes 15 % of the time"
         )
         return [self.figure(drawn, (gettext("way"), "", "category"), BANDWIDTH, self.published(theirs))]
 

@@ -55,8 +55,8 @@ class SmallFiles(Study):
         theirs = (
             self.published(
                 gettext(
-                    "S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate} million files "
-                    "an hour",
+                    "StorNext (2011; Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate} million "
+                    "files an hour",
                     when=when,
                     rate=f"{rate / 1e6:g}",
                 ),
@@ -105,10 +105,10 @@ class SmallFiles(Study):
         interval = IntervalOf(low, high, cell.estimate.confidence, gettext("rate of files"), "million files/h")
         needed = NEEDED_PER_HOUR / 1e6
         statement = ngettext(
-            "{count} rank of one node writes: {rate} million files an hour; S3 needed {needed} million, from 100 "
-            "clients or more.",
-            "{count} ranks of one node write: {rate} million files an hour; S3 needed {needed} million, from 100 "
-            "clients or more.",
+            "{count} rank of one node writes: {rate} million files an hour; StorNext (2011) needed {needed} million, "
+            "from 100 clients or more.",
+            "{count} ranks of one node write: {rate} million files an hour; StorNext (2011) needed {needed} million, "
+            "from 100 clients or more.",
             ranks,
             rate=rate,
             needed=f"{needed:g}",

@@ -65,8 +65,8 @@ class Stream(Study):
             theirs = (
                 self.published(
                     gettext(
-                        "S3 (StorNext, dd, 5 clients), {who}: {small} MB/s in blocks of 1 KB, {large} MB/s in blocks "
-                        "of 16 MB",
+                        "StorNext (2011; dd, 5 clients), {who}: {small} MB/s in blocks of 1 KB, {large} MB/s in "
+                        "blocks of 16 MB",
                         who=clients,
                         small=f"{small / 1e6:.0f}",
                         large=f"{large / 1e6:.0f}",

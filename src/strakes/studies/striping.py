@@ -80,8 +80,8 @@ class StripingStudy(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures: bandwidth by stripe count and by stripe size, with the published advice."""
         theirs = gettext(
-            "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
-            "stripes for all"
+            "Tian et al. (2020; 96 OSTs) advise a stripe count of 1 for small, 4 for medium and 16 for large files, "
+            "and 1 MiB stripes for all"
         )
         of_files = "{operation}, files of {size}"
         groups = [

@@ -82,7 +82,7 @@ class TargetBaseline(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return one figure of the metadata targets and one of the data targets."""
-        theirs = gettext("S4 found its five metadata targets equally fast before it compared placements")
+        theirs = gettext("Booher and Kulkarni found five metadata targets equally fast, then compared placements")
         return [
             self.figure(
                 [bars(operation_of(cells[0]), cells, _target_of) for cells in _by_operation(results, kind)],

@@ -135,8 +135,8 @@ class TransferSize(Study):
         ]
         title = "" if len(operations) > 1 else gettext(_FIGURES[operations[0]])
         text = gettext(
-            "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked "
-            "near 8 MiB"
+            "Tian et al. (2020; 96 OSTs) advise 64 KiB to 8 MiB: write rates grew over the whole range, read rates "
+            "peaked near 8 MiB"
         )
         theirs = self.published(text, 64 * KIB, 8 * MIB)
         drawn = lines("transfer_bytes", named)

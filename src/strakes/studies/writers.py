@@ -73,8 +73,8 @@ class Writers(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by number of writers, with the published advice."""
         text = gettext(
-            "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
-            "process 256 were best"
+            "Tian et al. (2020): at most 1,000 writers in total and 16 times the stripe count, about 8 per node; with "
+            "1 GiB per process, 256 writers were best"
         )
         writers = gettext("writers of each node") if results.facts.get("nodes") else gettext("writers of this node")
         drawn = lines("writers", ((_title(cells[0]), cells) for cells in _groups(results)))

@@ -150,7 +150,7 @@ def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: Fault
         finally:
             mount.mend()
     assert (
-        process.returncode == 1 and "clients that hang are left behind: 2 of 2" in said and "client 0, client 1" in said
+        process.returncode == 1 and "hanging clients are still there: 2 of 2" in said and "client 0, client 1" in said
     )
     assert "known of True files, 0 lost" in said
     assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said

@@ -229,7 +229,7 @@ class Servers:
 def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
     servers = Servers(second=MDT_MOUNTED)
     assert from_record(to_record(BOTH)) == BOTH
-    assert "labfs-MDT0001 was left where another server has mounted it" in BOTH.do(servers)
+    assert "labfs-MDT0001 stays on the server that has mounted it" in BOTH.do(servers)
     assert servers.mounted == ["ost"]
     assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(servers) == "" and servers.mounted[-1] == "mdt"
 

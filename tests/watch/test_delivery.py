@@ -248,10 +248,10 @@ def test_a_failing_command_is_reported_once_and_again_when_it_works() -> None:
         alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     alerts.settle()
     (gap,) = alerts.troubles(10.0)
-    assert "page: it ended with status 1; it is not tried again" in gap.text and not alerts.troubles(11.0)
+    assert "page: it ended with status 1; strakes does not retry" in gap.text and not alerts.troubles(11.0)
     fails = False
     alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     alerts.settle()
     (over,) = alerts.troubles(20.0)
-    assert over.told_s == 20.0 and over.text == "alarms are delivered by page again; 2 were not"
+    assert over.told_s == 20.0 and over.text == "alarms are delivered by page again; 2 were lost"
     assert alerts.counts == {("page", "delivered"): 1, ("page", "waiting"): 0, ("page", "failed"): 2}

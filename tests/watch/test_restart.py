@@ -73,7 +73,7 @@ def test_an_open_event_of_an_earlier_watch_is_closed(tmp_path: Path) -> None:
     Ring(tmp_path).add_event(WatchEvent("outage", "OST0000", 1000.0, 1060.0, "OST0000 is away"))
     LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
     (event,) = Ring(tmp_path).events()
-    assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
+    assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before the event ended)"
 
 
 def test_a_page_does_not_call_an_event_lasting_after_the_watch_ended(tmp_path: Path) -> None:

@@ -155,5 +155,5 @@ def _pending(path: Path, content: bytes) -> Pending:
         owner = owner_from_record(Owner, record["owner"])
         return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
     except (ValueError, KeyError, TypeError) as error:
-        remedy = "Do by hand what its undo entries say, then remove the file."
+        remedy = "Carry out its undo entries by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

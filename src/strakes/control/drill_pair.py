@@ -208,7 +208,7 @@ def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClient
     else:
         pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
         cut_s = _powered_off(pair.buttons(done_s))[0].at_s
-        pair.wait_until("the node that is left to answer", lambda: answered(cut_s + 1.0), pace.answer_s)
+        pair.wait_until("the surviving node to answer", lambda: answered(cut_s + 1.0), pace.answer_s)
 
 
 def _powered_off(buttons: Sequence[Button]) -> list[Button]:

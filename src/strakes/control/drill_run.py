@@ -333,8 +333,8 @@ def _left_behind(
     undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
-    what, where = f"clients that hang are left behind: {len(left)} of {plan.ranks}", ", ".join(left[:_MOST_NAMED])
-    why = f"{stroke.not_undone or undone}, and the file system does not answer them"
+    what, where = f"hanging clients are still there: {len(left)} of {plan.ranks}", ", ".join(left[:_MOST_NAMED])
+    why = f"{stroke.not_undone or undone}, but the file system does not answer these clients"
     remedy = f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}"
     error = ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
     error.outcome = outcome

@@ -123,7 +123,7 @@ class MountTargets(Undo):
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
                 why="a server that does not answer may have them mounted, and two servers at one target destroy it",
-                remedy="When it answers: strakes failover undo. If you are sure that it is off, run: "
+                remedy="When this server answers: strakes failover undo. If you are sure that it is off, run: "
                 f"{'; '.join(self.mounts)}",
             )
         failures = []
@@ -134,7 +134,7 @@ class MountTargets(Undo):
                 failures.append(error)
         if failures:
             raise failures[0]
-        return "; ".join(f"{name} was left where another server has mounted it ({taken[name]})" for name in taken)
+        return "; ".join(f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
         """Return the targets in the mounts that a command line shows. Raises NotReachedError if the command fails."""

@@ -133,7 +133,7 @@ class MetadataServerFault(Fault):
         with Monitors(self.config) as monitors:
             now = _servers(monitors)
         wanted, there = (sorted(server.state for server in servers.values()) for servers in (self.before, now))
-        return "" if wanted == there else f"the metadata servers are {', '.join(there)}; they were {', '.join(wanted)}"
+        return "" if wanted == there else f"the metadata servers are {', '.join(there)}, but were {', '.join(wanted)}"
 
 
 class _ProcessFault(MetadataServerFault):

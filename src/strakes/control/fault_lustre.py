@@ -111,7 +111,7 @@ class _ServerFault(_LustreFault):
         self.host = host_of(where[name])
         if self.host != THIS_NODE and ask.servers is None:
             what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
-            raise BadInputError(what, where=self.host, remedy=f"Say how commands get there: {remedy}")
+            raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches it: {remedy}")
         self._servers = ask.servers
         self._refuse_cluster(name)
         self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
@@ -209,7 +209,7 @@ class CutClient(_LustreFault):
         super().__init__(ask, run_one)
         theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
-            why = "they are on this machine, or it is connected to none of them"
+            why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("this client has no network to its servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in a network of this client.
         rules = [

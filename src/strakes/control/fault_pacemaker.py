@@ -127,7 +127,7 @@ class PacemakerFault(OneCommand):
         if is_served(cib, mount):
             return
         served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
-        why = f"it is on {mount.source} ({mount.file_system}), and the cluster has {', '.join(served) or 'no mount'}"
+        why = f"it is on {mount.source} ({mount.file_system}), but the cluster mounts {', '.join(served) or 'nothing'}"
         remedy = "Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is."
         raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 

@@ -191,7 +191,7 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
             "the catalogue of settings is not valid",
             where=f"{name}: {knob}" if knob else name,
             why=str(error),
-            remedy="The entries around it are examples.",
+            remedy="The other entries of the file are examples.",
         ) from error
     return tuple(knobs)
 

@@ -51,7 +51,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> No
             f"{place.knob} was not changed, since its original value cannot be recorded",
             where=str(path.parent),
             why=os.strerror(error.errno) if error.errno else str(error),
-            remedy="Make it writable with some room, or set STRAKES_RUN to another directory.",
+            remedy="Make this directory writable, free some space there, or set STRAKES_RUN to another directory.",
         ) from error
 
 

@@ -87,8 +87,8 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
 
 def not_understood(text: str) -> MeasurementError:
     """Return the error for an answer in an unknown form."""
-    remedy = "Please report it with the version of the file system."
-    return MeasurementError("the answer of a setting is not understood", where=repr(text[:200]), remedy=remedy)
+    remedy = "Please report this output with the version of the file system."
+    return MeasurementError("the output for a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
 
 
 _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)

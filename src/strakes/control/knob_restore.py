@@ -121,7 +121,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
             continue
         try:
             if entry.place.key in newer:
-                why = "a later change of it must be put back first"
+                why = "a later change of this setting must be put back first"
             elif silent:
                 why = f"not tried, because {silent}"
             else:

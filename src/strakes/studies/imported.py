@@ -52,7 +52,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
         if imported.get("again")
         else gettext("Measure again with strakes to get intervals.")
     )
-    keep = gettext("Keep it in mind when you compare.")
+    keep = gettext("Consider this when you compare results.")
     return [
         RunWarning("imported", text, remedy),
         *(RunWarning("imported-note", f"{note}.", keep) for note in imported["notes"]),

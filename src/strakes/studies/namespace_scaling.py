@@ -227,8 +227,8 @@ def _imbalance(directories: int, targets: int) -> str:
     if load <= 1 + _BALANCED_SHARE:
         return ""
     return gettext(
-        "A hash of {directories} directories is expected to give the busiest {share}, which limits the rate to {limit} "
-        "of an even split; with {enough} directories or more it costs less than {loss}.",
+        "A hash of {directories} directories is expected to give the busiest target {share}, which limits the rate to "
+        "{limit} of that of an even split; with {enough} directories or more, less than {loss} is lost.",
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",

@@ -125,12 +125,12 @@ def _cached(cell: Measured) -> str:
         if seen.sample.cache.file_bytes
     ]
     if not shares:
-        return gettext("It is not known how much of its data was in the page cache.")
+        return gettext("It is not known how much of the phase's data was in the page cache.")
     share = median(shares)
     if share <= CACHED_SHARE:
         return ""
     return gettext(
-        "{share} % of the data were in the page cache before it: memory fed them, at least in part.",
+        "{share} % of the data were in the page cache before the phase: memory fed the accelerators, at least in part.",
         share=f"{100 * share:.0f}",
     )
 

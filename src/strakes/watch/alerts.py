@@ -69,9 +69,9 @@ class AlertSender:
             return []
         self._reported = bool(self.why)
         command = self._words[0]
-        text = f"an alarm could not be delivered by {command}: {self.why}; it is not tried again"
+        text = f"an alarm could not be delivered by {command}: {self.why}; strakes does not retry"
         if not self.why:
-            text = f"alarms are delivered by {command} again; {self._failed} were not"
+            text = f"alarms are delivered by {command} again; {self._failed} were lost"
         return [WatchEvent("gap", f"alarms by {command}", now_s, now_s, text, now_s)]
 
     def settle(self, limit_s: float = _LIMIT_S) -> int:

@@ -194,7 +194,7 @@ class LiveWatch:
             self._watch.outages.resume(until_s, [event for event in events if event.kind == "outage"])
         for event in events:
             if event.ended_s is None:
-                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
+                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before the event ended)"
                 self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
 
     def _before(self, now_s: float) -> list[WatchEvent]:

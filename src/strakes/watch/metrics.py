@@ -54,12 +54,9 @@ _FAMILIES = {
     "levels": ("service_level_met level", "1 if the last minute met the service level, else 0."),
     "missed": (
         "missed_total source",
-        "How many readings of a source failed since this watch began; of the store, lines not written.",
+        "Number of failed readings of a source since this watch began; for the store, lines not written.",
     ),
-    "deliveries": (
-        "alerts command state",
-        "How many alarms the command got since this watch began, wait for it, or failed.",
-    ),
+    "deliveries": ("alerts command state", "Alarms since this watch began: given to the command, waiting, failed."),
     "top": (
         "load_share unit rank name",
         "Share of the load of the last hour that one job or client causes; recent load counts more.",
@@ -98,7 +95,9 @@ class Metrics:
             left_out += max(0, len(values) - room)
             yield family
         yield GaugeMetricFamily(
-            "strakes_watch_series_left_out", "How many series are left out because there are too many.", value=left_out
+            "strakes_watch_series_left_out",
+            "Number of series that are left out because there are too many.",
+            value=left_out,
         )
 
 

@@ -203,7 +203,7 @@ def _shares(series: list[WatchedSeries], path: Path) -> list[WatchedSeries]:
         return shares
     counts = Counter(time_s for member in series for time_s in member.times.tolist())
     if max(counts.values()) >= FEWEST_EQUALS:
-        why = f"where {FEWEST_EQUALS} or more series have values, half of them or more are zero or negative"
+        why = f"at times with {FEWEST_EQUALS} or more series, at least half of the values are zero or negative"
         remedy = "Give --value a column whose values are above zero, such as rates or times."
     else:
         why = f"no time has values of {FEWEST_EQUALS} or more series"

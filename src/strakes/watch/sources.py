@@ -102,7 +102,7 @@ class LustreSource:
         served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
         lines = {
             "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
-            "slow targets: the counters of these servers have no times": not served or reading.has_service_times,
+            "slow targets: the counters of these servers have no timestamps": not served or reading.has_service_times,
             "who causes the load: no job_stats here (set jobid_var on the servers)": reading.jobs or elsewhere,
             "outages: lctl shows neither serving targets nor connections to targets here": reading.serving
             or reading.connected
@@ -176,12 +176,12 @@ class TargetSource:
             reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]
             lines.append(f"slow targets: {next(iter(reasons), 'no counters of targets can be read')}")
         elif reading.work.keys() == {DISKS}:
-            lines.append("slow targets: a local disk has no equals to compare it with")
+            lines.append("slow targets: a local disk has no peers to compare with")
         if reading.serving is None and not self.waits_elsewhere and not local:
             rest = "; only the waits of the probe are seen" if self.probed else ""
             lines.append(f"outages: no counters show which server serves{rest}")
         if not reading.clients and local:
-            lines.append("who causes the load: a local file system does not count who asks for what")
+            lines.append("who causes the load: a local file system does not count requests by process")
         elif not reading.clients:
             lines.append("who causes the load: the servers do not report the requests of each client")
         return tuple(lines)

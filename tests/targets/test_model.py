@@ -64,7 +64,7 @@ def test_every_value_that_differs_is_named() -> None:
     assert layout_differences(wanted, Layout(1 << 20, 4, None, "", "raid0", targets=(2,))) == (
         "stripe count 4 instead of 8",
         "stripe size 1048576 instead of 4194304",
-        "first target not told instead of 0",
+        "first target not reported instead of 0",
         "pool none instead of slow",
         "pattern raid0 instead of overstriped",
         "targets 2 instead of 0,1",

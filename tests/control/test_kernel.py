@@ -178,4 +178,4 @@ def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(place: Path, st
     everything = json.loads(strakes("knobs", "list", "--json").stdout)
     assert {one["name"] for one in here} < {one["name"] for one in everything}
     assert next(one for one in here if one["name"] == "queue.nr_requests")["values"]
-    assert "the inode cache of S3" in strakes("knobs", "list").stdout
+    assert "the inode cache of StorNext" in strakes("knobs", "list").stdout

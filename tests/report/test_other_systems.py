@@ -39,7 +39,7 @@ def test_a_site_is_placed_by_its_interval(nodes: int) -> None:
     text = render_comparison(site(0.9 * GIB, 1.1 * GIB, nodes), others, "a list of November")
     assert "1 of 3 are slower, 1 faster, 1 within the interval" in text
     assert "a list of November" in text
-    assert "theirs, not ours" in text
+    assert "measured by others" in text
     assert "ior_easy_read: not measured here" in text
 
 

@@ -160,7 +160,7 @@ def test_random_damage_causes_no_internal_error(
         told = f"{name}, {how}: strakes {' '.join(words)}: {error}"
         # `accept` ends with status 1 if a need is not met.
         assert status in ((0, 1, 2) if words[0] == "accept" else (0, 2)) and "internal error" not in error, told
-        if "of the store is damaged" in error or "cannot work with a stored run" in error:
+        if "of the store is damaged" in error or "cannot use a stored run" in error:
             assert damaged.name in error, told
     with suppress(StrakesError):
         opened = library.open(damaged.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Maximum characters of a line of an error, which may quote long inputs: one screen. Twice the number fills two screens.
+# Lines of error messages are cut at this length (about one screen), because they may quote input of any length.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
 

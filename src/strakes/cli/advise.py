@@ -51,7 +51,7 @@ def command(
     if (app is None) == (darshan is None):
         raise click.UsageError("give --app APP.toml or --darshan LOG; --example prints an APP.toml to edit")
     if darshan is not None and run is not None:
-        raise click.UsageError("--darshan only prints the description; pass that to --app, together with --from")
+        raise click.UsageError("--darshan prints the description for --app; use --app and --from in a second command")
     if darshan is not None:
         return (_rank if darshan.is_dir() else _describe)(darshan, json)
     assert app is not None
@@ -90,7 +90,7 @@ def _rank(directory: Path, json: Output | None) -> int:
     keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
     found = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
     if write_json(json, {"schema": 1, "logs": found, "unreadable": list(map(str, errors))}):
-        say("In I/O: time in which the slowest rank read, wrote, opened and closed: the most that can be saved.")
+        say("In I/O: time that the slowest rank spent in I/O calls, which is the most that can be saved.")
         rows = []
         for path, facts in logs:
             remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""

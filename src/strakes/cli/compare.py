@@ -84,7 +84,7 @@ def _runs(side: str) -> list[Run]:
     names = [name.strip() for name in side.split(",")]
     if not all(names):
         remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
-        raise BadInputError("the list of runs has an empty place", where=repr(side), remedy=remedy)
+        raise BadInputError("the list of runs contains an empty name", where=repr(side), remedy=remedy)
     return [Store().open(name) for name in names]
 
 

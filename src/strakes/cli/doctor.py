@@ -68,7 +68,7 @@ def command(
     if launch.launcher != "local":
         return _examine_nodes(launch, directory, json)
     if directory is not None:
-        remedy = "Add --hosts A,B, or look at it from this host: strakes target DIR"
+        remedy = "Add --hosts A,B, or look at DIR from this host: strakes target DIR"
         raise BadInputError("DIR is checked only together with the nodes", remedy=remedy)
     checks = examine()
     lacking = [check.name for check in checks if check.required and check.state == "missing"]

@@ -169,10 +169,10 @@ class Drilling:
 
         if self.read_on is None:
             if self.read_in is not None:
-                raise BadInputError("--read-in needs --read-on", remedy="Name the client that has the files there.")
+                raise BadInputError("--read-in needs --read-on", remedy="Name the host with the mount: --read-on HOST.")
             return None
         if servers is None:
-            remedy = 'Say how it is reached: --servers "ssh {host}".'
+            remedy = 'Give the command that reaches it: --servers "ssh {host}".'
             raise BadInputError("--read-on needs --servers", where=self.read_on, remedy=remedy)
         return Reader(self.read_on, servers, PurePosixPath(self.read_in or self.directory.absolute()))
 

@@ -167,7 +167,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
             remedy = "Write, for example, osc.max_rpcs_in_flight=16."
             raise BadInputError(f"expected NAME=VALUE, not {word!r}", remedy=remedy)
         if name in pairs:
-            raise BadInputError(f"{name} is given twice", remedy="Give it one value.")
+            raise BadInputError(f"{name} is given twice", remedy="Give one value for it.")
         pairs[name] = value
     return pairs
 
@@ -199,7 +199,7 @@ def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
 
 
 def _meaning(knob: Knob) -> str:
-    return knob.meaning + (f" (the {knob.counterpart} of S3)" if knob.counterpart else "")
+    return knob.meaning + (f" (the {knob.counterpart} of StorNext)" if knob.counterpart else "")
 
 
 def _by_hand(knob: Knob) -> str:

@@ -226,7 +226,7 @@ def run(arguments: Sequence[str]) -> int:
             return _complain(InterruptedByUser("interrupted"), error)
         except PerhapsDamagedError as error:
             log = write_log(error, arguments)
-            error.remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
+            error.remedy = f"{error.remedy} If the files are not damaged, please report this bug with this log: {log}"
             return _complain(error)
         except StrakesError as error:
             return _complain(error)

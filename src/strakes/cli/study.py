@@ -38,7 +38,7 @@ def command(
     name: str = argument("NAME"),
     directory: Path | None = argument("DIR", type=DIRECTORY, required=False),
     knob: str | None = option(
-        "Compare two values of the system setting NAME, in turn; it is put back after every visit.",
+        "Compare two values of the system setting NAME, in turn; the old value is put back after each measurement.",
         metavar="NAME=A,B",
     ),
     sampling: Sampling,

@@ -182,7 +182,7 @@ def run_command(
     for directory in directories:
         # Only compare the names, because a system call would block on a directory that hangs.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
-            say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
+            say(f"strakes: the store is inside {directory}: when this directory hangs, nothing can be stored", err=True)
     alerts = AlertSender(alarm_command or ())
     live = LiveWatch(
         [target.path for target in targets],
@@ -226,7 +226,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         target = detect_by_name(directory, servers)
         say(f"strakes: {error.what}: {target.mount.mount_point} ({target.mount.file_system})", err=True)
         say(f"  why: {error.why}", err=True)
-        say("  next: Check its servers. It is watched nevertheless, and probed as soon as it answers.", err=True)
+        say("  next: Check its servers. The watch begins anyway; the probe starts when DIR answers.", err=True)
         return target
 
 
@@ -310,7 +310,7 @@ def replay_command(
     if all(map(is_recording, files)):
         if time or value or by or equals:
             what = "--time, --value, --by and --equals are for CSV files; a recording has no columns"
-            raise BadInputError(what, where=first, remedy="Leave them out.")
+            raise BadInputError(what, where=first, remedy="Leave out these options.")
         watch, contents, versions = Watch(false_alarms_a_month), Contents(), []
         for reading in readings(files):
             contents.add(reading)

@@ -64,7 +64,7 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
             "there is not enough free space for this lab",
             where=str(directory),
             why=f"it needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
-            remedy=f"Give a smaller {option}, or another place: XDG_STATE_HOME=DIR",
+            remedy=f"Give a smaller {option}, or choose another place: XDG_STATE_HOME=DIR",
         )
 
 

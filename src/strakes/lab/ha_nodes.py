@@ -170,7 +170,7 @@ class Machines(Namespaces):
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
         if not kernels:
             raise EnvironmentLacksError(
-                "no kernel for the machines is installed", where=str(_KERNELS), why="none there has a DRBD module"
+                "no kernel for the machines is installed", where=str(_KERNELS), why="no kernel there has a DRBD module"
             )
         # modprobe searches lib/modules below the directory that --dirname names.
         root = site.make_directory("uml", "lib")

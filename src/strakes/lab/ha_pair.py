@@ -167,7 +167,7 @@ class Pair:
                 raise MeasurementError(
                     f"waited {limit_s:.0f} s for {what}",
                     where="the pair",
-                    remedy="Look at it: strakes lab status; or start a new one.",
+                    remedy="To see the lab's state: strakes lab status. Or start a new lab.",
                 )
             time.sleep(tick_s)
 

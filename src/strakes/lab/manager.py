@@ -102,7 +102,7 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 break
             # This removes the directory, and with it the lock.
             undo(place)
-            say(f"{name}: removing what an earlier lab of that name has left behind")
+            say(f"{name}: removing remains of an earlier lab with this name")
     started = _status(place)
     if started is None:
         raise removed_meanwhile(place)

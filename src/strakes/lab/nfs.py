@@ -99,8 +99,8 @@ class NfsLab(BrickLab[NfsOptions]):
                 "an NFS mount is not possible here",
                 where=f"Linux {os.uname().release}",
                 why="this kernel has no client of NFS 4, and no module for one can be loaded",
-                remedy="Use a kernel with CONFIG_NFS_V4, such as that of Debian (linux-image-amd64). A container has "
-                "its host's: load the module there.",
+                remedy="Use a kernel with CONFIG_NFS_V4, such as that of Debian (linux-image-amd64). A container "
+                "uses the kernel of its host: load the module there.",
             )
 
     def up(self) -> None:

@@ -108,7 +108,7 @@ class LabSite:
             text = ""
             with suppress(OSError):
                 text = self._log_of(role).read_text(errors="replace")
-            why = last_lines(text, 4) or "it said nothing"
+            why = last_lines(text, 4) or "it printed nothing"
             raise self._failed(f"{role} ended", f"{role} of {self.name}", why)
 
     def _failed(self, what: str, where: str, why: str, remedy: str = "") -> EnvironmentLacksError:

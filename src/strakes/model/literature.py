@@ -121,7 +121,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         else gettext("1, of unknown number of processors"),
         "processes": gettext("up to {ranks} ranks of one node", ranks=most("ranks")),
         "clients": portraits[0].scope.partition(";")[0],
-        "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("none are told apart"),
+        "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("not distinguished"),
         "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as fit the time"),
         "data per process": up_to(most("data_bytes"), ",.0f"),
         "data per client": up_to(most("requests", "transfer_bytes"), ",.4g"),

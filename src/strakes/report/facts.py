@@ -94,7 +94,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
         pair = f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     rows = (
         ("A against B", pair),
-        ("Ranks take in turn", taken_in_turn(portrait)),
+        ("Ranks use in turn", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),
@@ -115,5 +115,5 @@ def no_headline(portrait: Portrait) -> str:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]
     times = f"{min(runs)}" if min(runs) == max(runs) else gettext("{low} to {high}", low=min(runs), high=max(runs))
-    message = "no headline figures: figures in the report: {figures}; runs of each: {times}"
+    message = "no main results; values in the report: {figures}; runs of each: {times}"
     return gettext(message, figures=len(runs), times=times)

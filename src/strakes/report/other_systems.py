@@ -18,8 +18,8 @@ from strakes.report.numbers import show, show_interval
 NAME = "io500"
 _SOURCE = "IO500 submissions (github.com/IO500/submission-data), rows of 2021 to 2025"
 _MOST_BYTES = 1 << 20
-# For each phase of IO500: the table's column, the column's unit, and settings of similar headlines. The headline of the
-# first settings that were measured is compared.
+# For each phase of IO500: column of the table, unit of the column, and settings with comparable main results, in order
+# of preference. The first of these settings that was measured is compared.
 _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
     f"ior_easy_{name}": (
         f"ior_easy_{name}_gib_s",
@@ -78,9 +78,9 @@ def render_comparison(portrait: Portrait, systems: Sequence[System], source: str
         return f"Other systems  no system in {source}"
     fewest, most = min(system.nodes for system in alike), max(system.nodes for system in alike)
     size = counted(most, "client node") if fewest == most else f"{fewest} to {most} client nodes"
-    lines = [f"Other systems  {counted(len(alike), 'system')} with {size}, per client node; theirs, not ours"]
+    lines = [f"Other systems  {counted(len(alike), 'system')} with {size}, per client node, measured by others"]
     if not any(_distance(system, nodes) <= _LIKE_TIMES for system in alike):
-        lines.append(f"  none with about {counted(nodes, 'client node')}: these are the nearest")
+        lines.append(f"  no system has about {counted(nodes, 'client node')}: these are the nearest")
     cells = [cell for _, cell in headlines_of(portrait)]
     for phase, (_, _, like) in _PHASES.items():
         cell = next((cell for settings in like for cell in cells if settings.items() <= cell.settings.items()), None)
@@ -91,7 +91,7 @@ def render_comparison(portrait: Portrait, systems: Sequence[System], source: str
         low, middle, high = (show(theirs[index], cell.unit) for index in (0, len(theirs) // 2, -1))
         interval = f" [{show_interval(cell)}]" if cell.low is not None and nodes == 1 else ""
         lines.append(f"  {phase}: here {show(cell.median / nodes, cell.unit)}{interval}; {_place(cell, nodes, theirs)}")
-        lines.append(f"    theirs {low} to {high}, middle {middle}")
+        lines.append(f"    others {low} to {high}, median {middle}")
     lines.append(f"  Source: {source}. Their runs last 5 minutes with many processes; ours are short.")
     return "\n".join(lines)
 
@@ -115,7 +115,7 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 def _place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     """Return a text with the number of other systems whose rate is below, above and within our cell's interval."""
     if cell.low is None or cell.high is None:
-        return "its rank is not known: it has no interval"
+        return "the rank is not known, because there is no interval"
     slower, faster = sum(rate < cell.low / nodes for rate in theirs), sum(rate > cell.high / nodes for rate in theirs)
     within = len(theirs) - slower - faster
     told = f"{slower} of {len(theirs)} are slower, {faster} faster"

@@ -100,7 +100,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     # Show only the first part of the scope, the clients. The amounts of data are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
-        yield from _plain(*wrap(gettext("Ranks take in turn: {directories}", directories=for_terminal(several)), width))
+        yield from _plain(*wrap(gettext("Ranks use in turn: {directories}", directories=for_terminal(several)), width))
     if felt := felt_by_others(portrait):
         yield from _plain(*wrap(gettext("other users: {latencies}", latencies=felt), width, 1))
     if ended_early(portrait):

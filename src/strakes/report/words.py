@@ -26,13 +26,13 @@ WARNINGS: Mapping[str, str] = {
     "memory-file-system": "This file system is memory",
     "names-from-memory": "This node's memory answered, not the file system",
     "node-unlike": "The nodes are not alike",
-    "other-measurement": "Another measurement was at work in the same directory",
-    "server-changed": "A server started anew or lost its counters",
+    "other-measurement": "Another measurement ran in the same directory",
+    "server-changed": "A server was restarted or lost its counters",
     "server-unlike": "One server is slower than the others",
-    "servers-not-well": "Servers complained",
+    "servers-not-well": "Servers reported problems",
     "service-interrupted": "The service was interrupted",
-    "setting-differs": "The setting in effect is not the one asked for",
-    "short-phases": "Phases were too short to show what lasts",
+    "setting-differs": "The setting in effect is not the requested one",
+    "short-phases": "Phases were too short for a sustained rate",
     "target-unlike": "One target is unlike the others",
 }
 

@@ -112,7 +112,7 @@ class Run:
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
             why=why,
-            remedy="Read it with the version of strakes that wrote it, or restore it from a backup.",
+            remedy="Read the run with the version of strakes that wrote it, or restore the file from a backup.",
         )
 
     def require_whole(self) -> None:
@@ -120,12 +120,12 @@ class Run:
         known = {cell.key for cell in self.cells}
         strange = next((seen.cell for seen in self.visits if seen.is_measurement and seen.cell not in known), None)
         if strange is not None:
-            raise self.damaged(f"{strange!r} was measured, but is not in it", "cells.jsonl")
+            raise self.damaged(f"{strange!r} was measured, but is not in this file", "cells.jsonl")
         if known and self.manifest["status"] == "complete":
             if not any(visit.is_measurement for visit in self.visits):
-                raise self.damaged("the run is complete, but no measurement is in it", "visits.jsonl")
+                raise self.damaged("the run is complete, but this file has no measurement", "visits.jsonl")
             if not self.events_of(FactsFound):
-                raise self.damaged("the run is complete, but no facts of its file system are in it", "events.jsonl")
+                raise self.damaged("the run is complete, but this file has no facts of its file system", "events.jsonl")
 
     def events_of(self, kind: type[E]) -> list[E]:
         """Return the events of one kind, in order."""
@@ -219,7 +219,7 @@ def told_as_damage(run: Run) -> Iterator[None]:
         yield
     except _FAULTS as error:
         raise PerhapsDamagedError(
-            "strakes cannot work with a stored run",
+            "strakes cannot use a stored run",
             where=f"{run.path} (run {run.id})",
             why=f"{type(error).__name__}: {error}",
             remedy="Restore its files from a backup if they were damaged.",

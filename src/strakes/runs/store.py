@@ -131,7 +131,7 @@ class Store:
         if os.sep in run or os.path.isfile(run):
             refuse_other_kind(Path(run), "run", "a run of the store")
         if not runs:
-            remedy = "Make one: strakes survey DIR"
+            remedy = "Start a run: strakes survey DIR"
             raise BadInputError("the store has no runs yet", where=str(self.root), remedy=remedy)
         if latest := re.fullmatch(r"latest(?:~([0-9]{1,9}))?", run):
             before = int(latest[1] or 0)
@@ -156,7 +156,7 @@ class Store:
             return unfinished[-1]
         if not alike:
             what, where = "no run with this directory and these options can be resumed", str(self.root)
-            raise BadInputError(what, where=where, remedy=f"Start one without --resume. {_LIST_THEM}")
+            raise BadInputError(what, where=where, remedy=f"Start a run without --resume. {_LIST_THEM}")
         state = "still in progress" if alike[-1].status == "running" else "complete"
         remedy = f"Wait until it ends, or see it with: strakes report {alike[-1].id}"
         raise BadInputError(f"the last such run is {state}", where=alike[-1].id, remedy=remedy)

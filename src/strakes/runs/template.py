@@ -52,5 +52,5 @@ def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
         why = f"there is no {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
-        remedy = f"Write it like {_EXAMPLE}. It may have {known}."
+        remedy = f"Write it like {_EXAMPLE}. It may contain {known}."
         raise BadInputError("the launcher's command cannot be used", where=template, why=why, remedy=remedy) from error

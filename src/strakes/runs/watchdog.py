@@ -144,7 +144,7 @@ class _Look:
     def _without_answer(self) -> Mapping[str, LostServer]:
         """Check the directory in a child process. Return it as lost while an earlier child still waits."""
         if self._look is not None and self._look.poll() is None:
-            return {self._target.mount.mount_point: LostServer("", "a look at it does not end")}
+            return {self._target.mount.mount_point: LostServer("", "checking this directory does not end")}
         self._look, self._look_since_s = begin("stat", str(self._target.path)), time.monotonic()
         return {}
 

@@ -129,7 +129,7 @@ def _files(need: Need, capacity: _Capacity) -> Answer:
             "population DIR --files N."
         )
         return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
-    limits = "According to the file system. Only a population of that size can show its speed with so many files."
+    limits = "The file system reports this. Only a population of that size shows the speed with so many files."
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
 
 
@@ -202,9 +202,9 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     if answer.verdict != FAIL or (not evidence.remote and _has_levelled_off(measured)):
         return answer
     if not evidence.remote:
-        why = "This node alone does not meet the need; more ranks might: the rate is not shown to have levelled off."
+        why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
     elif evidence.scale_of(best).clients > 1:
-        why = "These nodes do not meet the need; more might, so measure from more."
+        why = "These nodes do not meet the need; more nodes might, so measure from more."
     else:
         why = "This node alone does not meet the need; more nodes might, so measure from several."
     return replace(answer, verdict=UNKNOWN, limits=why)
@@ -265,7 +265,7 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     fewest, most = (Scale(*sizes[place]) for place in (0, -1))
     span = _say_size(most) if len(sizes) == 1 else f"{_say_size(fewest)} to {_say_size(most)}"
     if answer.scale in {level.scale for level in figure.levels}:
-        limits = "That many were measured too seldom for an interval: give a larger --budget."
+        limits = "This number was measured too seldom for an interval: give a larger --budget."
     else:
         limits = (
             f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."

@@ -69,7 +69,7 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
     entries = document.get("need", [])
     if not isinstance(entries, list) or not entries:
         remedy = "Add at least one [[need]] table; examples/needs-s3.toml has some."
-        raise BadInputError("the file has no need", where=str(path), remedy=remedy)
+        raise BadInputError("the file has no [[need]] table", where=str(path), remedy=remedy)
     needs = tuple(_need(entry, f"{path}: need {number}") for number, entry in enumerate(entries, start=1))
     return str(document.get("title", path.stem)), needs
 

@@ -207,11 +207,11 @@ def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
     shares = {number: phase.share for number, phase in enumerate(app.phases) if phase.share is not None}
     total, last = sum(shares.values()), max(shares, default=0)
     if total > 1 + _TOLERATED_SHARE:
-        remedy = "Each is a part of all I/O; together they may be at most 1."
+        remedy = "Each share is a part of all I/O; their sum must be at most 1."
         yield ("phase", last, "share"), f"the shares add up to {total:.2f}", remedy
     if len(shares) == len(app.phases) and total < 1 - _TOLERATED_SHARE:
         why = f"every phase has a share, and they add up to {total:.2f}"
-        yield ("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase."
+        yield ("phase", last, "share"), why, "Make the shares add up to 1, or leave out the share of one phase."
 
 
 def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:

@@ -90,7 +90,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
         outcomes += [*_stripes(app, phase, results), *_files(phase, results)]
         if phase.files == "same" and app.ranks > app.nodes:
             why = "one reader per node that passes the data on (MPI_Bcast) was not compared with all ranks reading"
-            needs = "the study startup-load on several nodes; in S1, 1 reader per node was best"
+            needs = "the study startup-load on several nodes (Tian et al., 2020: 1 reader per node was best)"
             outcomes.append(Unknown(phase.name, "who reads", why, needs))
     choices = [one for one in outcomes if isinstance(one, Choice)]
     unknowns = [one for one in outcomes if isinstance(one, Unknown)]
@@ -169,12 +169,12 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
     cells = _by_files(phase, results)
     command = "strakes study access-patterns DIR"
     if len(cells) < 2:
-        return [Unknown(phase.name, "files", "shared and own files were not compared here", command)]
+        return [Unknown(phase.name, "files", "a shared file and a file per process were not compared here", command)]
     names = list(cells)
     (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells.values()))])
     evidence = tuple(cell.id for cell in cells.values())
     if answer is None:
-        return [Unknown(phase.name, "files", "too few runs compare shared and own files", command, 2)]
+        return [Unknown(phase.name, "files", "too few runs compare a shared file with a file per process", command, 2)]
     best = names[answer.chosen]
     ratio = f"{answer.versus.ratio:.2f} times the rate of {names[answer.versus.level]} files"
     if answer.grade in ("sure", "likely") and best != phase.files:

@@ -175,6 +175,6 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
         remedy = "strakes target DIR and strakes doctor show the available settings."
         warnings.append(RunWarning("not-tried", "; ".join(not_tried), remedy))
     if (interface := outcome.app.interface) != "posix":
-        text = f"POSIX calls of the engine stand in for {interface}: the figures leave out what its library does"
+        text = f"POSIX calls of the engine replace {interface}: the values leave out the work of its library"
         warnings.append(RunWarning("interface-stands-in", text, "Confirm the settings with the application itself."))
     return tuple(warnings)

@@ -63,7 +63,7 @@ Absence absence_of_s3() {
     }
     const std::string lacking = S3Access::lacking();
     const std::string wrong = lacking.empty() ? S3Access::wrong() : "";
-    if (!wrong.empty()) return {wrong, "Set AWS_ENDPOINT_URL and STRAKES_S3_BUCKET as your object store has them."};
+    if (!wrong.empty()) return {wrong, "Set AWS_ENDPOINT_URL and STRAKES_S3_BUCKET for your object store."};
     if (lacking.empty()) return {};
     return {"the environment does not say which object store to use: " + lacking,
             "Set AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and STRAKES_S3_BUCKET (and AWS_REGION)."};

@@ -147,8 +147,8 @@ std::optional<Failure> S3Place::look() {
         return failure_of("ListObjectsV2", connection, answer.error, of_plan(), "the object store cannot be used");
     if (!keys.empty()) {
         Failure failure = call_failure("ListObjectsV2", shown(of_plan()), EEXIST);
-        failure.what = "there are objects already where the plan's are to be";
-        failure.remedy = "Use another id or directory. Objects that strakes has not made stay as they are.";
+        failure.what = "the prefix of the plan's objects is already in use";
+        failure.remedy = "Use another id or directory. strakes does not change other objects.";
         return failure;
     }
     return std::nullopt;

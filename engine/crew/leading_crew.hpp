@@ -221,8 +221,8 @@ class LeadingCrew final : public ProcessCrew {
         if (gone_) return;
         std::string what = "a rank is gone", reason = "it ended without a message: it was killed, or it crashed";
         std::string remedy =
-            "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then "
-            "run it again.";
+            "Find out on that node what ended or stopped the rank (the kernel log says when memory ran out), then "
+            "run the plan again.";
         if (loss == Loss::silent) {
             what = "a rank does not answer";
             reason = "nothing was heard from it for " +
@@ -232,7 +232,7 @@ class LeadingCrew final : public ProcessCrew {
             what = "a rank cannot go on";
             reason = why;
             remedy =
-                "The file system has no part in this. Look at MPI and its network on that node, and then run it again.";
+                "The file system is not the cause. Check MPI and its network on that node, then run the plan again.";
         }
         const std::string& host = world_.crowd.node_of(rank).host;
         gone_ = Gone{.rank = rank_in_plan(rank),

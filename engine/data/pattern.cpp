@@ -159,7 +159,7 @@ bool is_chosen(std::uint64_t number, std::uint32_t percent) noexcept {
     return percent != 0 && (number + 1) * percent / 100 != number * percent / 100;
 }
 
-// Return the stream whose first two words fill the repeating units of a page. Each page has a different stream.
+// Return the random stream of a page. The compressible units of the page repeat its first two words.
 Stream filler_of(Stream stream, std::uint64_t page) noexcept {
     std::uint64_t state = stream.base ^ page;
     const std::uint64_t base = splitmix(state);
@@ -287,7 +287,7 @@ std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream,
     const std::byte* in = buffer.data();
     Line line(stream.base + offset_bytes / kWord * stream.step, stream.step);
     for (std::size_t i = 0; i < lines; ++i, in += Line::kBytes, line.advance()) {
-        // The byte-wise search gets the rest of the buffer, but returns within this line.
+        // The difference is within this cache line, so the byte-wise search stops there.
         if (any_bit(line.differences(in))) {
             return verify_slowly(buffer.subspan(i * Line::kBytes), stream, offset_bytes + i * Line::kBytes);
         }

@@ -81,7 +81,7 @@ bool repeats_what_it_is_given([[maybe_unused]] const Hints& hints) {
 #endif
 }
 
-// Returns whether Open MPI 4 or 5 reads this hint of a file, or PnetCDF adds it.
+// Returns true for hints that Open MPI 4 or 5 reads itself, and for hints that PnetCDF adds.
 bool is_known(std::string_view name) {
     constexpr std::array<std::string_view, 6> kKnown{"cb_buffer_size",       "cb_nodes",
                                                      "collective_buffering", "OMPIO_SHAREDFP_RELAXED_ORDERING",

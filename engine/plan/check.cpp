@@ -60,15 +60,15 @@ void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
 
 void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseCheck& check) {
     const bool merged = phase.layout == Layout::file_per_writer;
-    check.require(phase.writers <= plan.ranks, "writers", "is more than there are ranks",
+    check.require(phase.writers <= plan.ranks, "writers", "is more than the number of ranks",
                   "Use at most the team's ranks.");
     check.require(!merged || phase.writers > 0, "writers",
                   "is missing: the layout file-per-writer needs to know how many",
-                  "Say how many writers there are, in every phase on these files.");
+                  "Give the number of writers in every phase on these files.");
     check.require(merged || phase.writers == 0 || (phase.layout == Layout::shared_file && phase.gathers()), "writers",
                   "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
     check.require(phase.writers > 0 || phase.grouping == TransferPhase{}.grouping, "grouping",
-                  "has no effect without writers", "Leave it out, or say how many writers there are.");
+                  "has no effect without writers", "Leave it out, or give the number of writers.");
     // check_library() checks phases with writers on a backend that needs MPI processes.
     if (!phase.gathers() || row_of(phase.backend).needs_processes) return;
     check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
@@ -97,7 +97,7 @@ void check_sizes(const TransferPhase& phase, const std::vector<SizeShare>& share
         check.require(!phase.direct || share.bytes % kDirectAlignment == 0, key,
                       "has a size that is not a multiple of 512, which direct needs", "Use multiples of 512.");
     }
-    check.require(percent == 100, key, "has shares that are not 100 percent together", "Make them 100.");
+    check.require(percent == 100, key, "has shares whose sum is not 100 percent", "Make the sum 100.");
 }
 
 void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
@@ -146,8 +146,8 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check_sizes(phase, phase.write_sizes, "write_sizes", check);
     check.only(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",
                "a write of a file of each rank");
-    check.require(phase.first_ranks <= plan.ranks, "first_ranks", "is more than the team has",
-                  "Use at most its ranks.");
+    check.require(phase.first_ranks <= plan.ranks, "first_ranks", "is more than the ranks of the team",
+                  "Use at most this number.");
     check.require(phase.first_ranks == 0 || phase.stop.rule != StopRule::wear_out, "first_ranks",
                   "is not for the rule wear-out, by which all ranks do the same", "Use another rule.");
     check.require(phase.cache != Cache::drop || phase.operation != write || phase.preallocate, "cache",
@@ -166,10 +166,9 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     }
     check.require(set.written != nullptr, "files", "names a file set that no earlier phase wrote",
                   "Add a write phase with the same files before it.");
-    check.require(
-        !set.partial || same_geometry(phase, *set.written), "files",
-        "is a set that not all ranks wrote, so that it is not whole for another access than it was written by",
-        "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
+    check.require(!set.partial || same_geometry(phase, *set.written), "files",
+                  "is a set that only some ranks wrote, so no other access can be used than the one that wrote it",
+                  "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
     check.require(set.written->layout == phase.layout, "layout", kOthers, "Use the same layout, or other files.");
     check.require(set.written->own_directory == phase.own_directory, "own_directory", kOthers,
                   "Use the same value, or other files.");
@@ -206,23 +205,23 @@ void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<st
     check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
-    check.require(phase.readers_per_node <= ranks, "readers_per_node", "is more than there are ranks",
+    check.require(phase.readers_per_node <= ranks, "readers_per_node", "is more than the number of ranks",
                   "Use at most the team's ranks, or 0 for all ranks of a node.");
     check.require(!phase.broadcast || phase.readers_per_node > 0, "broadcast", "needs readers_per_node",
-                  "Say how many ranks of each node read.");
+                  "Give the number of reading ranks on each node.");
 }
 
 void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
     // Maximum number of operations of a rank. The log keeps all of them in memory.
     constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 22U;
-    check.require(sets.insert(phase.files).second, "files", "is the set of an earlier probe, too",
-                  "Give every probe files of its own.");
+    check.require(sets.insert(phase.files).second, "files", "is also the set of an earlier probe",
+                  "Give each probe separate files.");
     check.require(phase.operations() <= kMostOperations, "seconds", "at this rate makes more than 4194304 operations",
                   "Use a lower rate_per_s, fewer seconds, or several phases.");
     const bool reads = phase.operation == ProbeOperation::file_read;
     const bool moves = reads || phase.operation == ProbeOperation::write_fsync;
     check.require(!moves || phase.file_bytes > 0, "file_bytes", "is missing, so there is nothing to move",
-                  "Say how many bytes each operation moves.");
+                  "Give the number of bytes of each operation.");
     check.require(!reads || row_of(phase.backend).drops_cache, "backend",
                   "cannot drop what it is about to read from its cache", "Use posix for file-read.");
     check.require(phase.operation != ProbeOperation::file_stat || phase.file_bytes == 0, "file_bytes",
@@ -272,7 +271,7 @@ void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
     check.only(phase.truncate_bytes == 0 || phase.operation == file_truncate, "truncate_bytes",
                "the operation file-truncate");
     check.require(phase.operation != file_truncate || phase.truncate_bytes != phase.file_bytes, "truncate_bytes",
-                  "is what the files have, so nothing would change",
+                  "is the present size of the files, so nothing would change",
                   "Give the size of each file as file_bytes, and a different size as truncate_bytes.");
     const bool attributes = phase.operation == file_setxattr || phase.operation == file_getxattr;
     check.only(attributes || phase.xattr_bytes == MetadataPhase{}.xattr_bytes, "xattr_bytes", "extended attributes");
@@ -367,7 +366,7 @@ void check_placement(const Placement& placement) {
     require(denied == wanted.end(), "processors",
             "names a processor that this node does not have, or that these processes may not use" +
                 (denied == wanted.end() ? "" : ": " + std::to_string(*denied)),
-            "nproc and lscpu --extended show which there are; batch systems give a job some of them only.");
+            "nproc and lscpu --extended list the processors; a batch job may use only some of them.");
     for (const std::uint32_t node : placement.numa_nodes) {
         const std::string number = std::to_string(node);
         require(
@@ -403,11 +402,11 @@ void check_plan(const Plan& plan) {
     std::size_t parts_end = 0;
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
         const PhaseCheck check(plan.key_of(i));
-        check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
-                      "Give every phase a name of its own.");
+        check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is also the name of an earlier phase",
+                      "Give each phase a different name.");
         check.require(row_of(backend_of(plan.phases[i])).unmounted == unmounted(plan), "backend",
-                      "reaches a file system without a mount only in some phases, so their directories would be "
-                      "different ones",
+                      "reaches a file system without a mount only in some phases, so the phases would use "
+                      "different directories",
                       "Use cephfs in all phases of the plan, or in none.");
         if (std::holds_alternative<MixedPhase>(plan.phases[i])) {
             check_mixed(plan, i);

@@ -57,7 +57,7 @@ void check_objects(const TransferPhase& phase, const PhaseCheck& check) {
     if (row_of(phase.backend).format != Format::objects) return;
     const std::string size = phase.stream ? "block_bytes" : "transfer_bytes";
     check.require(phase.operation == write || phase.operation == read, "operation",
-                  "changes what is there, and an object is only ever written whole", "Use write or read.");
+                  "changes existing data, but an object is always written as a whole", "Use write or read.");
     check.require(phase.layout == Layout::file_per_process, "layout", "is for files: an object is written by one rank",
                   "Use file-per-process.");
     check.require(phase.sync != Sync::fsync, "sync", "is fsync, for which an object store has no request",

@@ -61,10 +61,10 @@ void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolS
                   "Use at least size_low_bytes.");
     check.require((phase.mode == accumulate) == (phase.files_per_rank > 0), "files_per_rank",
                   phase.mode == accumulate ? "is missing" : "is only for the mode accumulate",
-                  phase.mode == accumulate ? "Say how many files every rank adds." : "Leave it out.");
+                  phase.mode == accumulate ? "Give the number of files that every rank adds." : "Leave it out.");
     check.only(repeats || phase.transactions == 0, "transactions", "the modes transactions and flow");
     check.require(!repeats || phase.transactions > 0 || phase.stop.rule == StopRule::seconds, "transactions",
-                  "is missing", "Say how many every rank does, or use the rule seconds.");
+                  "is missing", "Give the number of each rank, or use the rule seconds.");
     check.require(phase.stop.rule != StopRule::wear_out, "stop.rule", "wear-out is not for small files",
                   "Use the rule stonewall.");
     check.require(repeats || phase.stop.rule != StopRule::seconds, "stop.rule",
@@ -117,7 +117,7 @@ void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                   "Use fewer files, or smaller samples.");
     if (phase.operation == TrainingOperation::generate) {
         const auto [set, fresh] = generated.try_emplace(phase.files, &phase);
-        check.require(fresh, "files", "is the set of an earlier phase, too", "Give every set files of its own.");
+        check.require(fresh, "files", "is also the set of an earlier phase", "Give each set separate files.");
         check.only(phase.cache == Cache::as_is, "cache", "the operation train");
         check.only(!phase.verify, "verify", "the operation train");
         check_is_usual(phase, check);
@@ -131,7 +131,7 @@ void check_training(const TrainingPhase& phase, std::uint32_t ranks,
     check.require(same_samples(phase, *set->second), "files", "has other files than those that were generated",
                   "Use the same file_count, samples_per_file, sample_bytes, sample_stdev_bytes and subdirectories.");
     const std::uint64_t most = phase.most_steps(ranks);
-    check.require(most > 0, "batch_samples", "is more than every rank has samples",
+    check.require(most > 0, "batch_samples", "is more than the samples of a rank",
                   "Use smaller batches, fewer ranks or more samples.");
     check.require(phase.steps <= most, "steps", "needs more samples than there are",
                   "Use fewer steps, or 0 for all samples.");
@@ -182,7 +182,7 @@ void check_mixed(const Plan& plan, std::size_t index) {
         const Use use = use_of(plan.phases[part]);
         const auto [known, fresh] = changed.try_emplace({use.space, files_of(plan.phases[part])}, use.changes);
         check.require(fresh || (!use.changes && !known->second), "files",
-                      "is the set of another part, too, and one of the two changes it", "Give it files of its own.");
+                      "is also the set of another part, and one part changes the set", "Give it separate files.");
         check.require(phase_stop(plan.phases[part]).rule != StopRule::wear_out, "stop.rule",
                       "wear-out is not for a part of a mixed phase: all ranks of the team agree",
                       "Use the rule stonewall.");

@@ -60,7 +60,7 @@ std::string bytes_of(const ObjectReader& reader, std::string_view key) {
         if (error != std::errc{} || end != pair + 2) bytes.clear();
         if (!bytes.empty()) bytes[i] = static_cast<char>(value);
     }
-    if (bytes.empty() || digits.size() % 2 != 0) reader.refuse(key, "is not bytes", "Two hexadecimal digits for each.");
+    if (bytes.empty() || digits.size() % 2 != 0) reader.refuse(key, "is not bytes", "Give two digits for each byte.");
     return bytes;
 }
 
@@ -80,10 +80,10 @@ void parse_beside(const ObjectReader& reader, PlanRequest& request) {
     for (std::size_t i = 0; i < list.size(); ++i)
         request.beside.push_back(
             directory_of(ObjectReader(list[i], "beside[" + std::to_string(i) + "]", {"directory", "directory_hex"})));
-    if (request.prepared) reader.refuse("prepared", "is for one directory", "Leave out beside, or prepared.");
+    if (request.prepared) reader.refuse("prepared", "needs a single directory", "Leave out beside, or prepared.");
     const std::string against = against_several(request.plan, static_cast<std::uint32_t>(request.directories().size()));
     if (!against.empty())
-        reader.refuse("beside", "does not go with this plan: " + against,
+        reader.refuse("beside", "cannot be used with this plan: " + against,
                       "Give one directory, or a plan in which each rank works on files, or in trees, of its own.");
 }
 
@@ -107,7 +107,7 @@ PlanRequest parse_plan_request(const nlohmann::json& message) {
 }
 
 Request parse_message(const nlohmann::json& message) {
-    if (!message.is_object()) throw Refusal("the line is not an object", "", "One JSON object a line.");
+    if (!message.is_object()) throw Refusal("the line is not an object", "", "Send one JSON object per line.");
     const auto type = message.find("type");
     const auto version = message.find("version");
     if (version == message.end() || *version != 1)
@@ -128,7 +128,7 @@ std::vector<std::string> PlanRequest::directories() const {
 
 Request parse_followed(std::string_view line) {
     const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
-    if (message.is_discarded()) return RefusedRequest{{}, "the line is not JSON", {}, "One JSON object a line."};
+    if (message.is_discarded()) return RefusedRequest{{}, "the line is not JSON", {}, "Send one JSON object per line."};
     try {
         Request request = parse_message(message);
         if (auto* plan = std::get_if<PlanRequest>(&request)) plan->line = line;

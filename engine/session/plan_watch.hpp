@@ -161,8 +161,8 @@ class PlanWatch {
                          : "rank 1 heard nothing from rank 0 for longer than is allowed (STRAKES_SILENCE_S): it was "
                            "stopped, or its node hangs or cannot be reached",
             .remedy =
-                "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then "
-                "run it again."};
+                "Find out on that node what ended or stopped the rank (the kernel log says when memory ran out), "
+                "then run the plan again."};
         Report(output, request_.id).error(failure, {.rank = 0, .phase = &phase, .host = crew_.host_of(0)});
         return true;
     }

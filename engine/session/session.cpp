@@ -96,7 +96,7 @@ void Session::read_input() {
     }
     while (const auto line = lines_.next()) {
         if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
-        take(*line == LineBuffer::kTooLong ? RefusedRequest{{}, "the line is too long", {}, "4 MiB at most."}
+        take(*line == LineBuffer::kTooLong ? RefusedRequest{{}, "the line is too long", {}, "Send at most 4 MiB."}
                                            : parse_request(*line));
     }
 }

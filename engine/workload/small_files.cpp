@@ -143,7 +143,7 @@ class SmallFiles final : public Workload {
             .what = "the pool '" + phase_.files + "' has too few files left: " + std::to_string(pool_.files.size()),
             .path = setting_.path_of(directory_name()),
             .why = "the phase needs more than " + std::to_string(least()) + " to choose from",
-            .remedy = "Let accumulate add more files, and end neither it nor remove early."};
+            .remedy = "Let accumulate add more files, and do not end accumulate or remove early."};
     }
 
     [[nodiscard]] std::uint64_t flow_count(FlowCall call) const noexcept {

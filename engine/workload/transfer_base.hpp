@@ -83,7 +83,7 @@ class TransferBase : public Workload {
                 .age = set_.age,
                 .oldest = set_.age};
     }
-    // Return the content that a read may find. Other passes of this phase may write newer data meanwhile.
+    // Return the oldest content that a read may find. Other passes of this phase may write newer content meanwhile.
     [[nodiscard]] Content found() const noexcept {
         constexpr std::uint64_t kMostPasses = std::uint64_t{1} << 32U;
         const Ages there = shared() || merged() ? set_.ages_of_all() : set_.ages[owner_];

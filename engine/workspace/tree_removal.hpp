@@ -88,9 +88,9 @@ class TreeRemoval {
     // Plans create at most 17 levels of directories. Deeper directories are not part of a plan.
     static constexpr int kMostLevels = 32;
     static constexpr int kMostGrowingLooks = 3;
-    // All workers enter a directory and divide its entries, until there are kEnoughEach subdirectories per worker or
-    // kMostShared shared directories. Each process reads these directories in full, so at most kMostShareReaders take
-    // part.
+    // At first, all workers read the same (shared) directories and divide the names, until there are kEnoughEach
+    // subdirectories per worker or kMostShared shared directories. Each process reads these directories in full, so at
+    // most kMostShareReaders take part.
     static constexpr std::size_t kMostShared = 256;
     static constexpr std::uint32_t kMostShareReaders = 64;
     static constexpr std::size_t kEnoughEach = 8;

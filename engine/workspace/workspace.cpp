@@ -38,7 +38,7 @@ std::optional<Workspace::Fault> no_marker(std::string_view call, int error) {
 
 Workspace::Fault exists_or_fails(const std::string& id, int error) {
     return fault("mkdir", id, error, "the plan's directory cannot be made", error == EEXIST ? "id" : "",
-                 error == EEXIST ? "Use an id of its own for every plan." : "");
+                 error == EEXIST ? "Use a different id for each plan." : "");
 }
 
 #ifdef STRAKES_CEPHFS
@@ -148,7 +148,7 @@ std::optional<Workspace::Fault> Workspace::open_parent(const std::string& direct
     parent_ = Descriptor(::open(directory.c_str(), kOpen));
     if (!parent_)
         return fault("open", directory, errno, "the directory cannot be used", "directory",
-                     "Give an existing directory that is no symbolic link.");
+                     "Give an existing directory that is not a symbolic link.");
     struct stat marker{};
     if (::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0) return no_marker("stat", errno);
     if (!S_ISREG(marker.st_mode))

@@ -104,7 +104,7 @@ def test_a_call_of_mpi_that_fails_ends_the_run_and_names_rank_and_call(
     assert result.ended != "ok"
     assert [error.where["rank"] for error in result.errors] == [1]
     assert "MPI_Isend" in result.errors[0].why
-    assert "The file system has no part in this" in result.errors[0].remedy
+    assert "The file system is not the cause" in result.errors[0].remedy
 
 
 @needs_mpi

@@ -37,7 +37,7 @@ class RunWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = Run(path)
-        self._appending = threading.Lock()  # an engine's reader thread adds events while visits are written
+        self._appending = threading.Lock()  # an engine's reader thread adds events while trials are written
         self._visits = AppendFile(path / "visits.jsonl", durable=True)
         try:
             _lock(self._visits, self.id)

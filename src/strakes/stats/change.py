@@ -25,25 +25,25 @@ Grade = Literal["early", "confirmed"]
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
-# Maximum values after a change point. The time grows in proportion; with 32, fewer changes are found (docs/watch.md).
+# Maximum number of values after a change point. Time grows in proportion; 32 find fewer changes (docs/watch.md).
 REACH = 64
-# Allowed false early warnings for each false alarm. Twice the value lowers the penalty by 0.7 of the law's scale.
+# Number of false early warnings allowed for each false alarm. With 8, the penalty falls by 0.7 of the law's scale.
 EARLY_FACTOR = 4.0
-# Scale units of clipping. With 4, precision falls from 98% to 90% in one of two data sets (docs/watch.md).
+# Values are clipped at _CLIP scale units. With 4, precision falls from 98% to 90% in one data set (docs/watch.md).
 _CLIP = 3.0
 _PATHS = 200  # simulated paths; the location of the law has a standard error of 9% of its scale
 _HORIZON = 128  # simulated values after the past; the time grows in proportion
 _LONGEST_PAST = 256  # with 256 normal values the scale has a standard error of 7%
 _WARM_UP = 30  # first values of a path, left out: with an autocorrelation of 0.9, 4% of the start remains
-# The noise is estimated again when the past has grown by this factor, or by this many values.
+# The noise is estimated again when the past has grown by the factor _GROWN or by _RENEWED values.
 _GROWN, _RENEWED = 1.4, 128
-# Drift over REACH values (standard deviation, scale units). With 0, precision falls from 94% to 83% (docs/watch.md).
+# Standard deviation of the drift over REACH values, in scale units. With 0, precision falls from 94% to 83%.
 _DRIFT = 0.4
 # Minimum cost reduction of a change point in the past, in variances times the logarithm of the number of values.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # 0.985 would double the variance of simulated noise
 # Maximum expected number of exceedances in _HORIZON values. Above it, the lower tail of a Gumbel law is not reliable.
-# Twice as many would lower the penalty by 0.7 of the law's scale.
+# With 16, the penalty falls by 0.7 of the law's scale.
 _MOST_EXPECTED = 8.0
 _EULER = 0.5772  # mean minus location of a Gumbel law, in units of its scale (Gumbel 1958)
 _SMALLEST_SCALE = 1e-9  # of constant values, against division by zero; far below any measured scatter

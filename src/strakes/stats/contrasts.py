@@ -28,12 +28,12 @@ TRIM_FROM = 7
 TRIM_SHARE = 0.1
 # Minimum number of blocks for an estimate. The t quantile of an interval at 90% is 2.9 with three values, 6.3 with two.
 FEWEST_BLOCKS = 3
-# Standard deviations of true log ratios in the mixture. The first means "no difference that matters" (2 %), the others
-# cover 5 % to a factor of more than 1,000. Without the two largest, a factor of 1,700 in nine blocks was undecided,
-# because it was outside the prior.
+# The prior of a true log ratio is a mixture of zero-mean normal distributions with these standard deviations. The first
+# means "no difference that matters" (2 %), the others cover 5 % to a factor of more than 1,000. Without the two
+# largest, the prior excluded a real factor of 1,700, which nine blocks then left undecided.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Prior weights of SCALES, as numbers of comparisons. They were fitted to surveys of five file systems. Half or twice
-# the weights change the grade of 2 in 100 answers.
+# Prior weights of SCALES, as numbers of comparisons, fitted to surveys of five file systems. With half or twice these
+# weights, 2 in 100 answers get another grade.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 

@@ -22,7 +22,7 @@ MEASURE_SHARE = 0.92
 # If runs scatter by 15 %, a survey finds nine of ten differences of 30 % with 12 blocks, seven with 8, and five with 6
 # (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
-# A visit takes 30% longer than its phases: it also makes directories, drops caches and removes files.
+# A trial takes 30% longer than its phases, because directories are made, caches dropped and files removed.
 OVERHEAD = 1.3
 # Duration of operations on existing names, relative to creating the names: about half on all measured file systems.
 _QUICK = 0.5
@@ -31,7 +31,7 @@ _MAKING = ("file-create", "dir-create")
 # mostly measure the start of the work. The second value is for file systems in memory.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of the time that is reserved for the parts of visits outside phases: 30% is left for the phases.
+# Maximum share of the time that is reserved for the parts of trials outside phases: 30% is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 

@@ -25,7 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Only visits with the purpose of measuring decide the limit, unless there are only others (confirmations).
+    # Only trials with the purpose of measuring decide the limit, unless there are only confirmations.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []

@@ -167,7 +167,7 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
         # A device that is not in the counters of a sample moved no data.
         own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
         return [(float(count), float(read)) for count, read in own], f"Device {device}"
-    # Counters of servers are read before and after a visit, so they count the reads of all its phases.
+    # Counters of servers are read before and after a trial, so they count the reads of all phases of the trial.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [
         seen

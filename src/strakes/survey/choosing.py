@@ -44,9 +44,9 @@ from strakes.targets.workspace import Workspace
 # Share of the budget for the three phases of the pilot, and maximum length of a phase in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of visits of the pilot; its time grows in proportion. The first visit to a new directory is often slower.
+# Number of trials of the pilot. Time grows in proportion. The first trial in a new directory is often slower.
 _PILOTS = 2
-# The overhead of a visit is measured in this number of visits. One delayed visit of three does not change the median.
+# The overhead of a trial is measured in this number of trials. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
 
 
@@ -178,7 +178,7 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
         overhead_s = median(beside_s)
-        # The first of these visits waits until the files of the pilot have been written back.
+        # The first of these trials waits until the files of the pilot have been written back.
         made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
         if made:
             rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))

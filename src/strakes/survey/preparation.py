@@ -44,10 +44,10 @@ _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Rates for checking requested amounts before the pilot: amounts are refused if phases exceed the budget even at these
-# rates and with the first overhead (seconds per visit). The budget in the message includes the second overhead.
+# rates and with the first overhead (seconds per trial). The budget in the message includes the second overhead.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A visit has a fixed amount of work if it takes more than this many times the planned length: 33% above the limit of
+# A trial has a fixed amount of work if it takes more than this many times the planned length: 33% above the limit of
 # all other phases, which end after three times the planned length.
 _OUTSIZED = 4.0
 # Share of the budget for all other cells if some cells have a fixed amount. With 1, cells with a fixed amount would

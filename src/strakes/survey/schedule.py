@@ -19,11 +19,11 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# The first visit to a cell is expected to take twice the length of its phases.
+# The first trial of a cell is expected to take twice the length of its phases.
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# The grade "alike" ends a question at LOOKS, then at each multiple of this number. Twice the number measures longer.
+# The grade "alike" ends a question at LOOKS, then at each multiple of this number. A larger number measures longer.
 _LOOK_EVERY = 5
 
 
@@ -46,7 +46,7 @@ class Schedule:
         visits_s: Mapping[str, float] | None = None,
     ) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        # Durations in seconds of the visits that count, by cell.
+        # Durations in seconds of the trials that count, by cell.
         self._durations_s: dict[str, list[float]] = {cell.key: [] for cell in cells}
         self._studies = studies
         self._precision = precision

@@ -31,7 +31,7 @@ SHORTEST_LIMIT_S = 60.0
 _SETTLED_S = 1.0
 # Maximum time to wait for a server in seconds. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget, the time limit of a visit is twice the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
+# With a small budget, the time limit of a trial is twice the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 # Keys of further directories in ``Session.sides`` are this and a number. The engine assigns ranks to the directories.
@@ -112,7 +112,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # Do not stop a visit in a kept directory, because its files would remain for the next visit.
+        # Do not stop a trial in a kept directory, because its files would remain for the next trial.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
         limit_s /= neighbour.share

@@ -29,7 +29,7 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 # Maximum number of rows: four series, one value per minute, for a year. Memory grows in proportion.
 MOST_ROWS = 2_000_000
-# False changes of members for each accepted false alarm. 1 would double them; alarms that blame one member cost more.
+# False alarms about single members per accepted false alarm of a series: below 1, because blaming a member costs more.
 _FOR_CHANCE_OF_EQUALS = 0.5
 # A change to the worse that begins within three days of the previous one belongs to the same alarm.
 _ONE_ALARM_S = 3 * 86400.0

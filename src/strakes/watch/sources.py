@@ -31,7 +31,7 @@ _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
 _LEAST_S = 1e-5
 # Larger times are negative numbers, which Linux 3.10 prints as unsigned 64-bit numbers.
 _WRAPPED_S = 2.0**62 / 1000
-# Readings, 10 seconds apart, with waiting requests and no replies before a report. Its delay grows in proportion.
+# Number of readings, 10 seconds apart, with waiting requests but no replies after which a hang is reported.
 _SILENT = 2
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every

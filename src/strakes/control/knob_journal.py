@@ -27,7 +27,7 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# How a change was settled. unchanged: the setting already had the old value. changed by others: it had neither our new
+# How a change ended. unchanged: the setting already had the old value. changed by others: it had neither our new
 # value nor the old value, and stays. gone: it does not exist any more. kept: the user asked to leave it.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 # Kinds of lines. will, did: before and after a change. held: the changes stay until ``strakes knobs restore``.

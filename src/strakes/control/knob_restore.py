@@ -19,7 +19,7 @@ from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# Seconds that a command for changing a setting takes at most, unless it waits for a dead server.
+# Maximum duration in seconds of a command that changes a setting, unless the command waits for a dead server.
 _COMMANDS_END_S = 20.0
 # Seconds between checks whether commands still run.
 _TICK_S = 0.05

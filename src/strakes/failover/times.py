@@ -54,7 +54,7 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# The scope, the file or element, and a function that returns the values of a key there.
+# Scope of a time, its file or element, and a function that returns the values of a key in this file or element.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 

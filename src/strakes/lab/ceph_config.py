@@ -228,7 +228,7 @@ GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
 # Name of the file with the S3 keys in the lab's directory. The keys are never on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
-# The header has the hash of an empty body; curl 7.88 does not add it.
+# The header has the hash of an empty body; curl 7.88 does not add this header.
 _SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
 header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """

@@ -21,13 +21,13 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# Seconds from noticing a lost server to the report, which must come within 30 s of the fault. A Lustre client notices a
-# dead machine after 13 to 16 s, but a refused connection (an unmounted target) immediately: REFUSED_FOR_S.
+# Seconds from noticing a lost server to the report, which must come within 30 s of the fault: LOST_FOR_S for a silent
+# server, since a Lustre client notices a dead machine after 13 to 16 s; REFUSED_FOR_S for a server that refuses
+# connections (an unmounted target), which a client notices immediately.
 LOST_FOR_S = 13.0
 REFUSED_FOR_S = 28.0
 # Seconds from the report until the command is ended in order (GRACE_S), and until the process exits even if it is
-# blocked (END_S). In recorded fail-overs that succeeded, targets were away for 21 to 38 s: a wait of 28 + 22 s survives
-# those, but half of GRACE_S would end surveys during some of them.
+# blocked (END_S). In recorded fail-overs, targets were unavailable for 21 to 38 s, less than REFUSED_FOR_S + GRACE_S.
 GRACE_S = 22.0
 END_S = 25.0
 _JOIN_S = 0.2

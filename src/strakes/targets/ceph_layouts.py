@@ -20,7 +20,7 @@ _OBJECT_BYTES = 4 * MIB
 
 def read_layout(text: str) -> Layout:
     """Parse a layout attribute. Raises MeasurementError if the text is not valid."""
-    # The pool's name may contain spaces. Only a namespace can follow it.
+    # The pool's name may contain spaces. Only a namespace can follow the name.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())

@@ -51,7 +51,7 @@ _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # Maximum age in seconds of the MDS map before it is requested again. Replacing a daemon takes some seconds.
 _MAP_FRESH_S = 1.0
-# If there are too many stores to query each one, the monitors are asked about all, at this interval in seconds.
+# If there are too many stores to query each one, the monitors are asked about all stores, at this interval in seconds.
 _STORES_EACH_S = 300.0
 
 
@@ -335,7 +335,7 @@ class CephTarget(Target):
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Only the mount shows which one of several file systems it is. Query it only if necessary, since it may hang.
+        # Only the mount shows which of several file systems it has. Query the mount only if needed: it may hang.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)

@@ -25,7 +25,7 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 def _real_directory(path: str) -> str:
     real = os.path.realpath(path, strict=True)
-    # Because of the dot, this fails unless the directory can be entered, and it triggers an automounter.
+    # The dot makes the call fail unless the directory can be entered, and it triggers an automounter.
     os.stat(f"{real}/.")
     return real
 
@@ -88,7 +88,7 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
-            # An id of 0 has no quota: it is root's, or means that files belong to no project.
+            # Id 0 has no quota: it is the id of root, or of files without a project.
             if number and (limits := _quota(descriptor, kind, number)):
                 quotas.append((f"{name} {number}", *limits))
         return room, quotas

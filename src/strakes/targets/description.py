@@ -19,9 +19,9 @@ Observation = Mapping[str, Mapping[str, float]]
 
 # Prefix of states: their latest value counts, not the difference. now.memory_bytes: memory used by a server.
 NOW = "now."
-# Start time of the other counters. If it changes, they were cleared or the server was restarted.
+# Start time of the other counters. If this time changes, the counters were cleared or the server was restarted.
 SINCE = "since_unix_s"
-# Number of the server that counts. If it changes, another server has taken over.
+# Number of the server that counts. If this number changes, another server has taken over.
 SERVER = "server_number"
 # Number of times that a server was lost or timed out. With the prefix "now.": not 0 while the server is lost.
 LOST = "times_lost"

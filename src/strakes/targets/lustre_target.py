@@ -175,7 +175,7 @@ class LustreTarget(Target):
             self._known_states = known
             where = addresses(answers, self._file_system, self._instance)
             self._served_by |= {name: host_of(address) for name, address in where.items()}
-        # Targets of a lost host are lost even if their connections are idle and do not show it yet.
+        # Targets of a lost host are lost even if their connections are idle and do not show the loss yet.
         hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
         refuses = all(server.refuses for server in lost.values())
         idle = {

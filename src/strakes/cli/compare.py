@@ -40,7 +40,7 @@ class Sides:
         metavar="SHARE",
     )
     factors: tuple[str, ...] = option(
-        "Allow the runs to differ in KEY, such as backend, because that is what you compare.",
+        "Compare runs that differ in KEY, such as backend.",
         "--factor",
         default=(),
         metavar="KEY",

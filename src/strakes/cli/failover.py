@@ -78,7 +78,7 @@ def plan_command(
     output: Path = option("Directory to write the plan to.", "-o", "--output", type=PATH, required=True, metavar="DIR"),
     replace: bool = option("Overwrite an earlier plan.", default=False),
 ) -> None:
-    """Write the whole configuration of a pair, and a run-book in plain words.
+    """Write the whole configuration of two servers, and a run-book in plain words.
 
     examples/failover has descriptions to start from.
     """
@@ -244,7 +244,7 @@ def pair_command(
     moments: bool = _moments(),
     json: Json,
 ) -> int:
-    """Test the pair of the lab NAME (strakes lab up ha) with real faults.
+    """Test the two servers of the lab NAME (strakes lab up ha) with real faults.
 
     It powers off a node, cuts one heartbeat link, cuts both, and makes the service hang. Clients send
     records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve

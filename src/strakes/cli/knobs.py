@@ -76,9 +76,9 @@ def get_command(
     names: tuple[str, ...] = argument("NAME...", nargs=-1, required=True),
     servers: AtServers,
 ) -> int:
-    """Show the value of each setting, in every place that has one.
+    """Show the value of each setting on every client, server or device that has it.
 
-    Exits with status 1 if a setting has no value here.
+    Exits with status 1 if a setting does not exist on this system.
     """
     from strakes.targets.registry import detect
 

@@ -428,7 +428,7 @@ class Measuring(Launching, Report, Effort):
     servers: AtServers
     keep: bool = option("Do not remove the measured files; strakes clean DIR removes them later.", default=False)
     seed: int = option(
-        "Seed of random choices; the same seed repeats them, but not the contents of files.",
+        "Seed of random choices. The same seed repeats the choices, but not the contents of files.",
         type=WholeNumber(0, MAX_SEED),
         default=lambda: secrets.randbelow(MAX_SEED),
     )

@@ -91,7 +91,7 @@ def score_command(
     """Score a sealed forecast by RUN.
 
     RUN is a measurement of the large system, begun after the forecast was sealed. FORECAST is the id that strakes
-    predict --seal printed, the beginning of it, or its file.
+    predict --seal printed, the beginning of the id, or the file of the forecast.
     """
     from strakes.predict.forecast_text import say_score
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 FalseAlarms = Annotated[
     float,
     option(
-        "Accept this many false alarms from noise a month, all series together; real changes come in addition.",
+        "Accepted number of false alarms per month that noise causes, for all series together.",
         type=NumberRange(0.001, 1000),
         default=1.0,
     ),
@@ -143,7 +143,7 @@ def run_command(
         metavar="[ADDRESS:]PORT",
     ),
     alarm_command: tuple[str, ...] | None = option(
-        "Run this once for each alarm, with the event as JSON on its standard input.",
+        "Run this command once for each alarm, with the event as JSON on its standard input.",
         "--command",
         type=Parsed("words", _runnable),
     ),
@@ -287,7 +287,7 @@ def replay_command(
         "Make a series for each value of this column; may be repeated.", default=(), metavar="COL"
     ),
     equals: bool = option(
-        "The series should behave alike, such as data targets: name one that falls behind.", default=False
+        "Compare series that should behave alike, such as data targets, and name one that falls behind.", default=False
     ),
     worse: str = option(
         "Direction that is worse; up for latencies.", type=click.Choice(["down", "up"]), default="down"

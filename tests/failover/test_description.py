@@ -31,7 +31,7 @@ def test_an_example_is_read(name: str) -> None:
         ("10.2.0.2", "10.3.0.2", "10.3.0.2 is not on cross"),
         ("10.1.0.2", "10.1.0.1", "the same address is given twice"),
         ('name = "mds-b"', 'name = "mds-a"', "2 to 16 nodes with different names"),
-        ("replication = true", "replication = false", "exactly one network carries the replication"),
+        ("replication = true", "replication = false", "exactly one network must carry the replication"),
         ("heartbeat = true", "heartbeat = false", "no network carries the heartbeat"),
         ('network = "management"', 'network = "managment"', "there is no network 'managment'"),
         ('mds-b = "/dev/md/mdt0" }', 'mds-c = "/dev/md/mdt0" }', "a device below /dev for each of two of mds-a, mds-b"),

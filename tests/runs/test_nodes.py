@@ -49,7 +49,7 @@ def test_a_directory_that_is_absent_or_another_one_is_wrong() -> None:
 
 def test_little_memory_is_reported_but_not_wrong() -> None:
     poor = replace(NODES[0], memory_available_bytes=2 * GIB)
-    assert found(poor) == [("n1", "free memory 2 GiB, usual among them is 20 GiB", False)]
+    assert found(poor) == [("n1", "free memory 2 GiB, the others' median 20 GiB", False)]
 
 
 def launcher(tmp_path: Path, body: str, hosts: tuple[str, ...] = ()) -> Launch:

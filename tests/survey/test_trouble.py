@@ -15,7 +15,7 @@ from strakes.targets.description import Interruption
 
 @pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])
 def test_trouble_of_remote_servers_is_stored_and_reported(remote: bool, kept: bool) -> None:
-    sentences = ("labfs-MDT0001 is taking its clients back at the moment (RECOVERING).",)
+    sentences = ("labfs-MDT0001 is in recovery: its clients are reconnecting (RECOVERING).",)
     events: list[RunEvent] = []
     notes: list[str] = []
 

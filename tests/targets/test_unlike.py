@@ -33,9 +33,9 @@ def test_similar_targets_are_not_mentioned() -> None:
         ({"free_bytes": 2 * GIB}, "odd is full: 2 GiB of 100 GiB are free."),
         ({"free_inodes": 10}, "odd is out of inodes: 10 of 1,000 are free."),
         ({"state": "inactive", "total_bytes": 0}, "odd cannot be used like the others: inactive."),
-        ({"total_bytes": 50 * GIB, "free_bytes": 30 * GIB}, "odd has 50 GiB, but others have 100 GiB."),
-        ({"free_bytes": 30 * GIB}, "odd is 70% full, but others are 40% full: new files are not spread evenly."),
-        ({"free_bytes": 90 * GIB}, "odd is 10% full, but others are 40% full: new files are not spread evenly."),
+        ({"total_bytes": 50 * GIB, "free_bytes": 30 * GIB}, "odd has 50 GiB, but other targets have 100 GiB."),
+        ({"free_bytes": 30 * GIB}, "odd is 70% full, but other targets are 40% full: new files are not spread evenly."),
+        ({"free_bytes": 90 * GIB}, "odd is 10% full, but other targets are 40% full: new files are not spread evenly."),
     ],
 )
 def test_a_target_that_differs_is_named_with_the_difference(odd: dict[str, Any], line: str) -> None:
@@ -62,6 +62,6 @@ def test_two_targets_are_compared_with_each_other() -> None:
     emptier, fuller = replace(ODD, name="a", free_bytes=60 * GIB), replace(ODD, name="b", free_bytes=20 * GIB)
     lines = unlike_targets(Description("fs", "1", data_targets=(emptier, fuller)))
     assert [line.partition(":")[0] for line in lines] == [
-        "a is 40% full, but others are 80% full",
-        "b is 80% full, but others are 40% full",
+        "a is 40% full, but other targets are 80% full",
+        "b is 80% full, but other targets are 40% full",
     ]

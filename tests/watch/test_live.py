@@ -218,7 +218,7 @@ def test_failed_operations_are_reported_and_count_as_infinite_latency(
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(0), range(1100, 1150), "EIO"))
     begins, ends = told
     assert begins.text == f"operations of the probe of {tmp_path}/v fail (create: Input/output error)"
-    assert ends.key == begins.key and ends.text.endswith("; it was 50 operations, and none since")
+    assert ends.key == begins.key and ends.text.endswith(": 50 operations failed, and none since")
     assert ends.ended_s == 1149 and longest_s(ring) == float("inf")
     assert "failed" in render_watch_page(ring, 0.0, 2000.0, ())
     level = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())

@@ -79,7 +79,7 @@ def history(
         if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
             what, remedy = f"no run{f' named {name}' if name else ''} is stored", "Make one with strakes survey DIR."
             raise BadInputError(what, where=str(store.root), remedy=remedy)
-        say("No measurement has been repeated yet. To start a history, repeat one with the same DIR and options.")
+        say("No measurement has been repeated yet. To start a history, repeat a run with the same DIR and options.")
         return 1 if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
     start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
     histories = judged(series, since=start)

@@ -344,7 +344,7 @@ def _left_behind(
 def _nothing(result: PlanResult) -> MeasurementError:
     what = "the drill did not take place"
     if not result.errors:
-        why, remedy = f"the clients' plan ended: {result.ended}", "Give it more time before the fault: --before 10s"
+        why, remedy = f"the clients' plan ended: {result.ended}", "Allow more time before the fault: --before 10s"
         return MeasurementError(what, why=why, remedy=remedy)
     first = result.errors[0]
     where = ", ".join(f"{key} {value}" for key, value in first.where.items())

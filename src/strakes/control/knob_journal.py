@@ -283,7 +283,7 @@ def read_journal(path: Path) -> JournalState:
 
 def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
     if not rows:
-        raise ValueError("it has no whole line")
+        raise ValueError("it has no complete line")
     head = rows[0]
     if head["format"] != _FORMAT_VERSION:
         raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT_VERSION}")

@@ -215,7 +215,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     for network, address in node.addresses.items():
         _require_in(network, address, networks, f"{table.where}: addresses")
     if not node.power_feeds:
-        raise BadInputError("a node has at least one power feed", where=table.where)
+        raise BadInputError("a node must have at least one power feed", where=table.where)
     return node
 
 
@@ -333,11 +333,11 @@ def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     carrying = sum(network.replication for network in cluster.networks)
     replicated = any(target.replicated for target in cluster.targets)
     if replicated and carrying != 1:
-        yield "exactly one network carries the replication", "", "Give one of them: replication = true"
+        yield "exactly one network must carry the replication", "", "Set replication = true for one network."
     if carrying and not replicated:
         yield "nothing is replicated", "all targets are on shared disks", "Remove replication = true"
     if not cluster.heartbeats:
-        yield "no network carries the heartbeat", "", "Give two of them: heartbeat = true"
+        yield "no network carries the heartbeat", "", "Set heartbeat = true for two networks."
     if len(cluster.heartbeats) > 8:
         yield "too many networks carry the heartbeat", "Corosync has at most 8 links", "Remove heartbeat = true"
     for network in cluster.networks:

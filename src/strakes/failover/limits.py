@@ -43,7 +43,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 def little_enough(where: str) -> AbstractContextManager[None]:
     """Raise BadInputError in the body when it has used the allowed processor time. Works only in the main thread."""
-    why = f"it was not read, or its rules were not decided, within {_MOST_S:g} s of processor time"
+    why = f"reading it and deciding its rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
 

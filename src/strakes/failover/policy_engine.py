@@ -171,7 +171,7 @@ class PolicyEngine:
                 "the policy engine refuses the configuration",
                 where=" ".join(words) or self._setup.where,
                 why=(done.stderr.strip() or done.stdout.strip())[-400:],
-                remedy="strakes failover check DIR lists its mistakes.",
+                remedy="strakes failover check DIR lists the mistakes.",
             )
         return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
 

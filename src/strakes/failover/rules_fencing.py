@@ -80,7 +80,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
-                    yield f"cib: level {index} of {node} names {name}, which does not power it off"
+                    yield f"cib: level {index} of {node} names {name}, which does not power off this node"
     yield from _levels_of_nobody(setup)
 
 

@@ -93,7 +93,7 @@ def _with_any_copy(cib: Cib, clone: str, *, is_tied: bool) -> Iterator[str]:
         (one, _), (other, role) = tie.resources
         carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
         if other == clone and carries and tie.score > 0 and role != "Promoted" and not is_tied:
-            yield f"cib: {tie.id} keeps {one} with {clone}, and not with its promoted copy"
+            yield f"cib: {tie.id} keeps {one} with {clone}, not with the promoted copy"
     kept = {tie.resources[0][0] for tie in cib.colocations if tie.resources[1] == (clone, "Promoted")}
     for order in cib.orders:
         if order.first == clone and order.first_action == "start" and order.mandatory and order.then in kept:

@@ -261,7 +261,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             "this machine is not a node of a cluster",
             where=str(root / "etc/corosync/corosync.conf"),
             why="it does not exist",
-            remedy="Run this on a node, or check a plan: strakes failover check DIR",
+            remedy="Run this command on a node, or check a plan: strakes failover check DIR",
         )
     asked = runner(["cibadmin", "--query"], 30.0)
     if asked.status != 0:

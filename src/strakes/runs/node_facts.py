@@ -150,7 +150,7 @@ def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Differe
     for node in nodes:
         if node.memory_available_bytes < _SHARE * usual:
             own, others = format_bytes(node.memory_available_bytes), format_bytes(usual)
-            differing.append(Difference(node.host, f"free memory {own}, usual among them is {others}", wrong=False))
+            differing.append(Difference(node.host, f"free memory {own}, the others' median {others}", wrong=False))
     return differing
 
 

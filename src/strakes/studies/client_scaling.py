@@ -117,7 +117,7 @@ class ClientScaling(Study):
             shown = interval_of(peak, gettext("clients at the peak"), "clients")
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
-            statement = gettext("By the law, it is not shown that the rate falls at any number of clients.")
+            statement = gettext("The law does not show that the rate falls at any number of clients.")
             needs = gettext("more clients than {clients}", clients=law.measured_up_to)
             findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings

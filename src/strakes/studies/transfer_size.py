@@ -61,8 +61,8 @@ class TransferSize(Study):
             for transfer in _FULL_LEVELS if context.full else SURVEY_LEVELS:
                 if FEWEST_CALLS * transfer > amount:
                     yield self.skipped(
-                        f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                        f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
+                        f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space, "
+                        f"too few for {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} is enough",
                         transfer_bytes=transfer,
                         io=io,
                         ranks=ranks,

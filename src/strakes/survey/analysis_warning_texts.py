@@ -87,7 +87,7 @@ REMEDIES: Mapping[str, str] = {
     "nor its usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
-    "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns it off.",
+    "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns hybrid I/O off.",
     "names-from-memory": "Read this as the rate for a process that uses its own new files again. It says nothing "
     "about servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "

@@ -125,7 +125,7 @@ def compare_runs(
         overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs)
     if single and _cleared(a[0], b[0]):
         text = gettext(
-            "The two runs were made at different times. One pair does not show how much runs of the same system "
+            "The two runs were made at different times. One run of each does not show how much runs of the same system "
             "differ. So nothing is called SAME, and a difference counts only if it exceeds {share} % and the "
             "differences between the parts of each run. Eight or more runs of each, made in turn, show more: "
             "strakes compare A1,A2,... B1,B2,....",

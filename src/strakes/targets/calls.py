@@ -246,7 +246,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
 
 def _unanswered(name: Call, path: str) -> UnansweredError:
     why = f"{_DOING.get(name, name)} does not end"
-    remedy = "It may be frozen, or its device or server may not answer. Check that, then try again."
+    remedy = "The file system may be frozen, or its device or server may not answer. Check them, then try again."
     if _mount_by_name(path).remote:
         why = f"{_DOING.get(name, name)} waits for a server"
         remedy = "A server may be down or overloaded. Check the servers, then try again."

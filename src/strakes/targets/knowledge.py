@@ -55,9 +55,9 @@ def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
     size = median(other.total_bytes for other in others)
     use = median(_used(other) for other in others)
     if abs(target.total_bytes - size) > _OTHER_SIZE_SHARE * size:
-        return f"{target.name} has {format_bytes(target.total_bytes)}, but others have {format_bytes(size)}."
+        return f"{target.name} has {format_bytes(target.total_bytes)}, but other targets have {format_bytes(size)}."
     if abs(_used(target) - use) > _UNEVEN_SHARE:
-        full = f"{target.name} is {_used(target):.0%} full, but others are {use:.0%} full"
+        full = f"{target.name} is {_used(target):.0%} full, but other targets are {use:.0%} full"
         return f"{full}: new files are not spread evenly."
     return ""
 

@@ -85,8 +85,8 @@ class LocalTarget(Target):
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
     """Return sentences on properties of the file system that affect measurements."""
     memory = (
-        "This file system is in memory: figures show the speed of memory, and its data takes memory from everything "
-        "else."
+        "This file system is in memory: figures show the speed of memory, and its data takes memory from other "
+        "programs."
     )
     overlay = "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
     known = {**dict.fromkeys(_IN_MEMORY, (memory,)), "overlay": (overlay,)}

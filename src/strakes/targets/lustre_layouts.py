@@ -123,7 +123,7 @@ def _layout_in(lines: Sequence[str]) -> Layout:
     return Layout(components=components, targets=targets)
 
 
-_REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools there are."
+_REMEDY = "Stripe sizes must be multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools."
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
@@ -308,7 +308,7 @@ def placement(own: DirStripe, default: DirStripe) -> Placement:
     return Placement("inherit", (own.offset,), 1, inherited=True)
 
 
-_WHICH_TARGETS = "strakes target DIR lists the metadata targets there are."
+_WHICH_TARGETS = "strakes target DIR lists the metadata targets."
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:

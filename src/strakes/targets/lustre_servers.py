@@ -180,7 +180,7 @@ def ask_health(
             except StrakesError as error:
                 answers.note(error)
     complaints += [
-        f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
+        f"{recovery.target} is in recovery: its clients are reconnecting ({recovery.status})."
         for recovery in recoveries
         if not recovery.serving
     ]

@@ -242,7 +242,7 @@ class DirectoryProbe:
             return [event]
         elif self._failing is not None and operations and not 0 <= now_s - self._failing[2] < _AGAIN_S:
             (event, count, last_s), self._failing = self._failing, None
-            text = f"{event.text}; it was {counted(count, 'operation')}, and none since"
+            text = f"{event.text}: {counted(count, 'operation')} failed, and none since"
             return [replace(event, told_s=now_s, ended_s=max(last_s, event.began_s), text=text)]
         return []
 

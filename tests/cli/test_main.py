@@ -83,7 +83,7 @@ def test_an_unknown_command_gets_the_nearest_one_suggested(
 
 def test_a_language_given_after_the_command_is_refused_with_its_right_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--language", "zh"]) == 2
-    assert "next: Give it before the command: strakes --language zh report." in capsys.readouterr().err
+    assert "next: Give the option before the command: strakes --language zh report." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -36,4 +36,4 @@ def command(
         made = run.manifest["options"]["imported"]
         tool = " ".join(filter(None, [made["tool"], made["version"]]))
         say(f"{run.id}  {counted(len(run.cells), 'figure')} of {tool} from {file}")
-    say(f"See them: strakes report {runs[-1][1].id}")
+    say(f"To see the results: strakes report {runs[-1][1].id}")

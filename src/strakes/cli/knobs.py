@@ -210,7 +210,7 @@ def _by_hand(knob: Knob) -> str:
 def _print_state(state: JournalState) -> None:
     conditions = {
         "alive": f"in use by {state.owner}",
-        "dead": "its process has ended; the next strakes command puts it back",
+        "dead": "its process has ended; the next strakes command puts the old value back",
         "elsewhere": f"in use or to be put back on host {state.owner.host}",
     }
     held = "changed until put back with: strakes knobs restore"

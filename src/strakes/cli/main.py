@@ -218,7 +218,7 @@ def run(arguments: Sequence[str]) -> int:
             command = error.ctx.command_path if error.ctx else f"strakes {_name_of(arguments)}"
             remedy = f"See: {command} --help"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
-                remedy = "Give it before the command: strakes --language zh report."
+                remedy = "Give the option before the command: strakes --language zh report."
             return _complain(BadInputError(" ".join(error.format_message().split()), where=command, remedy=remedy))
         except click.ClickException as error:
             return _complain(BadInputError(error.format_message()))

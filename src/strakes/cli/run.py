@@ -162,7 +162,7 @@ def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: P
         sampling = replace(sampling, budget_s=max(sampling.budget_s, translated.budget_s))
     elif sampling.budget_s < translated.waits_s:
         least_s, where = format_seconds(translated.waits_s), f"--budget {format_seconds(sampling.budget_s)}"
-        why = "its steps compute for that long, whatever the file system does"
+        why = "the steps compute for this time, however fast the file system is"
         remedy = f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out."
         raise BadInputError(f"one run takes at least {least_s}", where=where, why=why, remedy=remedy)
     sampling = replace(sampling, keep=sampling.keep or translated.keep, ranks=translated.plan.ranks)

@@ -96,7 +96,7 @@ def _parsed(texts: Sequence[str]) -> list[ServiceLevel]:
     levels = [parse_service_level(text) for text in texts]
     for level in levels:
         if level.operation not in OPERATIONS.values():
-            remedy = f"The probe does these: {', '.join(OPERATIONS.values())}."
+            remedy = f"Operations of the probe: {', '.join(OPERATIONS.values())}."
             raise BadInputError(f"the probe does no operation {level.operation!r}", remedy=remedy)
     return levels
 

@@ -166,7 +166,7 @@ def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None
         f"{place.name} is already running with different settings",
         where=running.mount_point,
         why=why,
-        remedy=f"Remove it first (strakes lab down {place.name}), or give the new one a --name.",
+        remedy=f"Remove this lab first (strakes lab down {place.name}), or give the new lab a --name.",
     )
 
 

@@ -114,7 +114,7 @@ def require_later(document: Mapping[str, Any], run: Run) -> None:
             remedy="Measure the large system, and score that run.",
         )
     if run.is_being_written():
-        raise BadInputError("this run is still in progress", where=run.id, remedy="Score it when it has ended.")
+        raise BadInputError("this run is still in progress", where=run.id, remedy="Score the run when it has ended.")
     if _moment(run.manifest["created"]) < _moment(document["created"]):
         raise BadInputError(
             "this run began before the forecast was sealed",

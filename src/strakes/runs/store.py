@@ -158,7 +158,7 @@ class Store:
             what, where = "no run with this directory and these options can be resumed", str(self.root)
             raise BadInputError(what, where=where, remedy=f"Start a run without --resume. {_LIST_THEM}")
         state = "still in progress" if alike[-1].status == "running" else "complete"
-        remedy = f"Wait until it ends, or see it with: strakes report {alike[-1].id}"
+        remedy = f"Wait until the run ends, or see its results: strakes report {alike[-1].id}"
         raise BadInputError(f"the last such run is {state}", where=alike[-1].id, remedy=remedy)
 
     def _new_directory(self, name: str) -> Path:

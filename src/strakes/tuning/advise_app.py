@@ -152,7 +152,7 @@ def app_from_text(text: str, name: str) -> App:
 def _app(file: TomlFile, stem: str) -> App:
     phases = file.values.get("phase", [])
     if not isinstance(phases, list) or not phases or not all(isinstance(phase, dict) for phase in phases):
-        remedy = "Add a [[phase]] table for each thing it reads or writes."
+        remedy = "Add a [[phase]] table for each kind of reads and writes."
         raise file.error(("phase",), "the application has no phase", remedy=remedy)
     top = {key: value for key, value in file.values.items() if key != "phase"}
     app = App(

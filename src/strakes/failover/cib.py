@@ -148,7 +148,7 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                # A rule may be over, for example a ban for some hours.
+                # The time of a rule may be over, as of a ban for some hours.
                 if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)

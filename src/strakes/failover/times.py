@@ -108,7 +108,7 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Place in the table -> end of the name of the file.
+# Place in the table -> suffix of the name of the file.
 _TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.conf", "modules": "modprobe.d"}
 
 

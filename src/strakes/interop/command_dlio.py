@@ -105,7 +105,7 @@ def translate(
     plan = plan_of("dlio", ranks, seed, phases)
     # Computing time of all steps, which does not depend on the file system.
     waits_s = work.steps * work.compute_s[0] * work.numbers["epochs"] if work.switches["trains"] else 0.0
-    # Besides the computing time, allow half of it and a minute for I/O.
+    # For I/O, allow half of the computing time and one minute in addition.
     budget_s = 60.0 + 1.5 * waits_s
     return Translation(plan, directory, measured, notes=tuple(configuration.notes), budget_s=budget_s, waits_s=waits_s)
 

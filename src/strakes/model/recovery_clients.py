@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is caused.
 WATCH = "watch"
-# Seconds beyond their planned time that hanging clients are waited for before the fault is undone.
+# Seconds to wait for hanging clients, after their planned time, before the fault is undone.
 _GRACE_S = 60.0
 
 

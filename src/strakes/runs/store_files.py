@@ -163,7 +163,7 @@ class AppendFile:
             if self._durable:
                 os.fsync(self._descriptor)
         except BaseException as error:
-            # Also after an interrupt, because the next row must not be appended to half of this row.
+            # Remove a part of the row, also after an interrupt: the next row must not follow half a row.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, before)
             if isinstance(error, OSError):

@@ -35,7 +35,7 @@ LIKELY_ERROR = 0.07
 # not measured further. FINAL_ERROR is spent at the end of the run. Errors are added (union bound), so that looks may be
 # dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # 5% together with both looks
+FINAL_ERROR = 0.03  # 5% in total with both looks
 # A setting within 10% of the best one is good enough: whole runs differ by about 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
 # Factors within which settings get the grade "alike", smallest first.

@@ -81,7 +81,7 @@ class Population(Study):
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the question whether files are created as fast in the full population as at the beginning."""
         cells = results.where()
-        # Leave out a last step with too few rounds, which the budget has cut short.
+        # Leave out the last step if the budget has cut it short, so that it has too few rounds.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
         options = [
             (gettext("{files} files", files=f"{int(cell.settings['files']):,}"), [cell])

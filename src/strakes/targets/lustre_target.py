@@ -135,7 +135,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show a manual choice; subdirectories may still be distributed.
+        # lfs getdirstripe does not show whether a target was chosen by hand; subdirectories may still be distributed.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 

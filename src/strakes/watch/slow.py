@@ -20,7 +20,7 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow at this multiple of its peers' service time, and of its usual ratio to them. Twice is not slow.
+# A target is slow at this multiple of its peers' service time, and of its usual ratio to its peers. Twice is normal.
 TIMES = 3.0
 # Minimum service time of a slow target in seconds. Users do not notice shorter ones.
 _LEAST_S = 0.005

@@ -72,8 +72,11 @@ def test_a_published_statement_is_printed_once_with_the_verdict_here() -> None:
 def test_s1_ends_with_its_rules_for_this_system() -> None:
     told = rules(SOURCES["S1"], [portrait_of(study_named("transfer-size"))])
     assert len(told) == len(SOURCES["S1"].rules)
-    assert told[0].startswith("1. Transfer size: buffered writes: 4 KiB") and "(alike)" in told[0]
-    assert told[1] == "2. Data per process: not measured."
+    assert (
+        told[0].startswith("1. Transfer size (published: 64 KiB to 8 MiB): buffered writes: 4 KiB")
+        and "(alike)" in told[0]
+    )
+    assert told[1] == "2. Data per process (published: 64 MiB to 1 GiB): not measured."
 
 
 def test_an_undecided_statement_names_the_blocks_and_the_budget_to_decide_it() -> None:

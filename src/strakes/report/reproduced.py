@@ -118,7 +118,8 @@ def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
         told = []
         for answer in answers:
             title = answer.title.partition(", ")[2] or answer.title
-            told.append(f"{title}: {_chosen(answer)} ({GRADES[answer.grade]})")
+            grade = "" if answer.grade == "undecided" else f" ({GRADES[answer.grade]})"
+            told.append(f"{title}: {_chosen(answer)}{grade}")
         lines.append(f"{index}. {rule}: {'; '.join(told) or 'not measured'}.")
     return lines
 

@@ -22,7 +22,7 @@ _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
 # Zanon Boito et al. measured to 10 % relative error, whole reads of one file to 5 %. Ratios within it count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
-_SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
+_SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.1, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
 _THEIRS = {
     "read": "Zanon Boito et al. (Lustre, 40 clients): reads about 20 % faster than writes; contiguous segments of one "

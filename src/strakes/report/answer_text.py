@@ -15,7 +15,7 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 # Some questions are asked both for writes and for reads. Key: id of the question for reads; value: title of both.
 _OF_BOTH: Mapping[str, str] = {
     "nodes-read": "nodes, writes and reads",
-    "overview-direct-read": "O_DIRECT or not, 8 MiB writes and reads",
+    "overview-direct-read": "buffered or O_DIRECT, writes and reads",
     "overview-files-read": "files, writes and reads",
     "overview-processes-read": "processes per node, writes and reads",
     "overview-request-size-read": "request size, writes and reads",

@@ -25,7 +25,7 @@ _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-
 # Titles of questions, by operation.
 _TITLES = {
     "request-size": {"write": "request size, writes", "read": "request size, reads"},
-    "direct": {"write": "O_DIRECT or not, {size} writes", "read": "O_DIRECT or not, {size} reads"},
+    "direct": {"write": "buffered or O_DIRECT, writes", "read": "buffered or O_DIRECT, reads"},
     "processes": {"write": "processes per node, writes", "read": "processes per node, reads"},
     "files": {"write": "files, writes", "read": "files, reads"},
     "strides": {"write": "shared file, writes", "read": "shared file, reads"},
@@ -146,16 +146,18 @@ class Overview(Study):
         own, shared, strided = (
             usual_cells(results, operation, files=files) for files in ("own", "segmented", "strided")
         )
-        buffered, direct = (
-            usual_cells(results, operation, transfer_bytes=_SIZES[-1], io=io) for io in ("buffered", "direct")
-        )
+        direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
-        of_io = [(gettext("buffered"), buffered), ("O_DIRECT", direct)]
+        # Large requests can be slower buffered than with O_DIRECT, and both slower than smaller buffered requests.
+        of_io = [
+            (gettext("buffered, {size}", size=format_bytes(size)), usual_cells(results, operation, transfer_bytes=size))
+            for size in (_USUAL, _SIZES[-1])
+        ] + [(f"O_DIRECT, {format_bytes(_SIZES[-1])}", direct)]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
-            ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
+            ("direct", of_io if direct else [], gettext("buffered and O_DIRECT are equally fast")),
             ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
             ("files", of_files, gettext("sharing one costs nothing")),
             ("strides", of_strides, gettext("strides cost nothing")),
@@ -167,9 +169,9 @@ class Overview(Study):
             for question in ask(
                 self.name,
                 f"{name}-{operation}",
-                gettext(_TITLES[name][operation], size=format_bytes(_SIZES[-1])),
+                gettext(_TITLES[name][operation]),
                 options,
-                ordered=not alike,
+                ordered=not alike or name == "direct",
                 alike=alike,
             )
         ]

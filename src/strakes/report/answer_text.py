@@ -90,6 +90,8 @@ def _text(answer: Answer) -> str:
         message = "{chosen}: {ratio} times {other} [{low}-{high}]"
         if undecided:
             message = "not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])"
+        if undecided and answer.against.ratio < 1:
+            message = "not decided; {chosen} may be enough ({ratio} times {other} [{low}-{high}])"
         against = answer.against
         ratio = {"ratio": number(against.ratio), "low": number(against.low), "high": number(against.high)}
         return gettext(message, chosen=answer.chosen, other=against.option, **ratio)

@@ -48,7 +48,7 @@ class Question:
 class Part:
     """A part of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures, whose median is used. ``ratio``: a text that names the two sides.
+    ``a``, ``b``: ids of measures, of which each block's ``mean`` is used. ``ratio``: a text that names the two sides.
     """
 
     ratio: str
@@ -56,6 +56,7 @@ class Part:
     b: tuple[str, ...]
     low: float
     high: float
+    mean: Mean = "median"
 
 
 @dataclass(frozen=True)

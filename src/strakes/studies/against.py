@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.base.language import gettext
-from strakes.model.answers import Question
+from strakes.model.answers import Claim, Part, Question
 from strakes.model.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask, level_text
@@ -111,6 +111,19 @@ class Against(Study):
             for question in self.inner.questions(self._side(results, side))
         ]
         return [*means, *each, *of_sides, *overall]
+
+    def claims(self, results: Results) -> Sequence[Claim]:
+        """Return the published ratio of the means on A and on B as a claim, if the inner study has one."""
+        means = self.inner.means(self._side(results, "A"))
+        if not means or self.inner.published_ratio is None or self._knob:
+            return ()
+        title, cells = next(iter(means.values()))
+        pairs = [(a.id, b.id) for a, b in self._pairs(results) if a.id in {cell.id for cell in cells}]
+        if len(pairs) < len(cells):
+            return ()
+        a, b = zip(*pairs, strict=True)
+        part = Part(gettext("{title}, A to B", title=title), a, b, *self.inner.published_ratio, "arithmetic")
+        return [Claim(f"{self.name}-published-mean", self.name, gettext("the published ratio of the means"), (part,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries of the inner study for each side."""

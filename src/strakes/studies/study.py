@@ -174,6 +174,8 @@ class Study(ABC):
     of_file_system = True
     # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
+    # Published range of the ratio of two file systems, A to B, in the first of the study's means.
+    published_ratio: tuple[float, float] | None = None
 
     @property
     def identity(self) -> str:

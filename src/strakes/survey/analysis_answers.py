@@ -56,7 +56,7 @@ def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
     """Return the claims as bounds on measured values."""
     return [
         [
-            Bound(_mean(part.a, "median", results), _mean(part.b, "median", results), part.low, part.high)
+            Bound(_mean(part.a, part.mean, results), _mean(part.b, part.mean, results), part.low, part.high)
             for part in claim.parts
         ]
         for claim in claims

@@ -13,9 +13,9 @@ from strakes.targets import gluster, moosefs, nfs
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
 from strakes.targets.description import Layout, difference, lost_between
 from strakes.targets.knowledge import unlike_targets
+from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
-from strakes.targets.remote import BeeGfsTarget, GpfsTarget, StorNextTarget
 from strakes.targets.target import Target, UnsupportedError
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -149,9 +149,9 @@ def test_an_nfs_client_counts_its_own_mount_only() -> None:
 @pytest.mark.parametrize(
     ("kind", "source", "chosen"),
     [
-        ("beegfs", "beegfs_nodev", BeeGfsTarget),
-        ("gpfs", "/dev/gpfs0", GpfsTarget),
-        ("cvfs", "snfs1", StorNextTarget),
+        ("beegfs", "beegfs_nodev", LocalTarget),
+        ("gpfs", "/dev/gpfs0", LocalTarget),
+        ("cvfs", "snfs1", LocalTarget),
         ("nfs4", "filer:/export", nfs.NfsTarget),
         ("fuse.glusterfs", "10.0.0.1:vol", gluster.GlusterTarget),
         ("fuse", "mfs#10.0.0.1:9421", moosefs.MooseFsTarget),

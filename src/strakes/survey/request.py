@@ -14,6 +14,7 @@ from strakes.runs.launch import LOCAL, Launch
 from strakes.runs.run import Run
 from strakes.studies.measure_visit import RunPlan
 from strakes.studies.study import Study
+from strakes.targets.calls import require_directory
 from strakes.targets.command import Servers
 
 
@@ -60,7 +61,7 @@ class Request:
         same = {
             "kind": self.kind,
             "name": self.name,
-            "directory": str(self.directory.resolve()),
+            "directory": str(require_directory(self.directory)),
             "studies": [study.identity for study in self.studies],
             "confidence": self.confidence,
             "relative_half_width": self.relative_half_width,
@@ -80,8 +81,9 @@ class Request:
 
     def further(self) -> dict[str, object]:
         """Return the requested directories other than ``directory``, by purpose."""
-        against = {"against": str(self.against.resolve())} if self.against else {}
-        return {**against, **({"beside": [str(path.resolve()) for path in self.beside]} if self.beside else {})}
+        against = {"against": str(require_directory(self.against))} if self.against else {}
+        beside = [str(require_directory(path)) for path in self.beside]
+        return against | ({"beside": beside} if beside else {})
 
     def options(self) -> dict[str, object]:
         """Return the options of the request as stored in the run."""

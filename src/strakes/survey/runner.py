@@ -67,7 +67,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
                     refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
             return _perform(request, target, store, progress)
     except UnansweredError as error:
-        raise error.naming(target.trouble()) from error
+        raise target.named(error) from None
 
 
 def _perform(request: Request, target: Target, store: Store, progress: ProgressDisplay) -> RunWriter:

@@ -58,11 +58,16 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return within the time limit."""
+    """A system call did not return within the time limit. ``names_servers``: it says which servers do not answer."""
+
+    names_servers = False
 
     def naming(self, trouble: Sequence[str]) -> UnansweredError:
         """Return a copy whose reason also lists ``trouble``, sentences about the file system's servers."""
-        return UnansweredError(self.what, where=self.where, why="; ".join((self.why, *trouble)), remedy=self.remedy)
+        why = " ".join((f"{self.why}.", *trouble)) if trouble else self.why
+        error = UnansweredError(self.what, where=self.where, why=why, remedy=self.remedy)
+        error.names_servers = bool(trouble)
+        return error
 
 
 class RefusedError(OSError):
@@ -161,11 +166,14 @@ def _used(used: int, available: int) -> float:
 
 
 def mount_of(path: Path) -> Mount:
-    """Return the mount that contains ``path``, after resolving symbolic links.
+    """Return the mount that contains ``path``, after resolving symbolic links unless its file system does not answer.
 
-    Raises OSError if the path does not exist, MeasurementError if its file system does not answer.
+    Raises OSError if the path does not exist.
     """
-    number = call("mount", str(path))
+    try:
+        number = call("mount", str(path))
+    except UnansweredError:
+        return _mount_by_name(str(path))
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
     # If mounts hide each other, only the kernel's mount id finds the right one. The id is missing only for a mount

@@ -158,7 +158,8 @@ class Interruption:
 
     ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
     clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
-    maximum error of the times in seconds.
+    maximum error of the times in seconds. ``reconnected``: the server has kept the state of this client, so it has not
+    restarted.
     """
 
     target: str
@@ -169,6 +170,7 @@ class Interruption:
     or_earlier: bool = False
     within_s: float = 1.0
     evicted_names: tuple[str, ...] = ()
+    reconnected: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """Return the interruption as a sentence."""

@@ -121,13 +121,12 @@ def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
     return Command(("lfs", "pool_list", f"{file_system}.{pool}" if pool else file_system), read)
 
 
-def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
+def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
     """Return the command for the space of the file system at ``path``, or without a path of all mounted ones.
 
-    Inactive targets are omitted. ``lazy``: do not wait for targets that do not answer.
+    Inactive targets are omitted.
     """
-    options = [word for word, given in (("-i", inodes), ("-l", lazy)) if given]
-    return Command(("lfs", "df", *options, *([path] if path else [])), read_df)
+    return Command(("lfs", "df", *(["-i"] if inodes else []), *([path] if path else [])), read_df)
 
 
 def read_df(done: Completed) -> LustreSpace:

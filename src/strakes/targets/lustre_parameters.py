@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 # Flag of an import whose target an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
+_WORKING_ADDRESS = re.compile(r"\bstate: (?:FULL|IDLE)\b.*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL)
 _NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
 # Numbers of clients may have the form "3/4", three of four.
 _RECOVERY = re.compile(
@@ -30,8 +31,6 @@ _RECOVERY = re.compile(
     rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
 )
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
-# An entry that is cut off anywhere.
-_CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 
 # Counter of a metadata target -> its common name. A new file counts as an open and a mknod.
 _MD_STATS = {
@@ -134,20 +133,23 @@ def service_addresses(text: str) -> tuple[str, ...]:
     return tuple(_ADDRESS.findall(match[1])) if match else ()
 
 
+def working_address(text: str) -> str:
+    """Return the address of the server that a connection uses, from a client's parameter ``import``; "" if lost."""
+    match = _WORKING_ADDRESS.search(text)
+    return match[1] if match else ""
+
+
 def parse_recovery(text: str, target: str = "") -> TargetRecovery:
-    """Parse a recovery status, ignoring a truncated last line. Raises NotUnderstoodError.
+    """Parse a recovery status. Raises NotUnderstoodError.
 
     The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
     """
     tool = "lctl get_param (recovery_status)"
     values: dict[str, tuple[int, int | None]] = {}
     status = ""
-    lines = text.splitlines()
-    for place, line in enumerate(lines):
+    for line in text.splitlines():
         match = _RECOVERY.match(line)
         if match is None:
-            if 0 < place == len(lines) - 1:
-                break
             raise not_understood(tool, line)
         if match["part"]:
             values[match["key"]] = int(match["part"]), int(match["whole"]) if match["whole"] else None
@@ -175,8 +177,8 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
 
 
 # FULL is connected; IDLE connects at the next request.
-WORKING_STATES = ("FULL", "IDLE")
-IDLE = "IDLE"
+FULL, IDLE = "FULL", "IDLE"
+WORKING_STATES = (FULL, IDLE)
 # In these states no server answers. In all other states that do not work, a server is reconnecting the client.
 UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
 # States in which an interruption begins. CONNECTING does not count, because it also follows IDLE.
@@ -205,13 +207,12 @@ class StateChange:
 class States:
     """The present state of a connection, and its past state changes, the oldest first.
 
-    ``deactivated``: an administrator has deactivated the target. ``cut_off``: the last change could not be read.
+    ``deactivated``: an administrator has deactivated the target.
     """
 
     current: str
     changes: tuple[StateChange, ...]
     deactivated: bool = False
-    cut_off: bool = False
 
     @property
     def working(self) -> bool:
@@ -247,12 +248,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def refused(self, now_unix_s: float) -> bool:
-        """Return whether the machine refuses all connections because it runs without the target mounted.
-
-        >>> tries = StateChange(5, "FULL"), StateChange(10, "DISCONN"), StateChange(15, "CONNECTING")
-        >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
-        (True, False)
-        """
+        """Return whether the machine refuses all connections because it runs without the target mounted."""
         since = self._since()
         ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
         attempts = [
@@ -265,9 +261,6 @@ class States:
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
         """Return the interruptions of a target; for a deactivated target, only interruptions that have ended."""
         lost = interruptions(target, self.changes)
-        if self.cut_off and self.working:
-            # The unreadable last change ended the interruption.
-            lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _since(self) -> tuple[StateChange, ...]:
@@ -281,19 +274,17 @@ class States:
 
 
 def parse_states(text: str) -> States:
-    """Parse the state history of a connection, even if its last line is truncated. Raises NotUnderstoodError."""
+    """Parse the state history of a connection. Raises NotUnderstoodError."""
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
         raise not_understood("lctl get_param (state)", lines[0] if lines else "")
-    entries = lines[2:]
-    cut_off = bool(entries) and _CUT_ENTRY.fullmatch(entries[-1]) is not None
     changes = []
-    for line in entries[:-1] if cut_off else entries:
+    for line in lines[2:]:
         match = _ENTRY.match(line)
         if match is None:
             raise not_understood("lctl get_param (state)", line)
         changes.append(StateChange(int(match[1]), match[2]))
-    return States(lines[0].partition(": ")[2], tuple(changes), cut_off=cut_off)
+    return States(lines[0].partition(": ")[2], tuple(changes))
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
@@ -315,8 +306,18 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
         if or_earlier or _is_lost(episode):
             ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
-            evicted = any(change.state == "EVICTED" for change in episode)
-            lost.append(Interruption(target, episode[0].unix_s, ended_unix_s, evicted, or_earlier=or_earlier))
+            passed = {change.state for change in episode}
+            evicted, replayed = "EVICTED" in passed, "REPLAY" in passed
+            lost.append(
+                Interruption(
+                    target,
+                    episode[0].unix_s,
+                    ended_unix_s,
+                    evicted,
+                    or_earlier=or_earlier,
+                    reconnected=not (evicted or replayed or or_earlier),
+                )
+            )
     return tuple(lost)
 
 

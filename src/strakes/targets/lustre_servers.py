@@ -12,7 +12,7 @@ from strakes.base.errors import StrakesError
 from strakes.base.units import counted
 from strakes.targets import lustre_lfs as lfs
 from strakes.targets import lustre_parameters as parameters
-from strakes.targets.command import CommandTimeout, Runner, Servers
+from strakes.targets.command import Runner, Servers
 from strakes.targets.description import (
     CLIENT,
     SERVER,
@@ -53,7 +53,7 @@ ACTIVE = "active"
 # Name of the host of targets that this node itself serves. Lustre shows them with its loopback address.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
-_NOTHING = Params({})
+NOTHING = Params({})
 _NO_SPACE = LustreSpace((), {})
 
 
@@ -83,13 +83,13 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     ``ask_instance`` returns the instance name of the mount, by querying servers.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
-    values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
+    values = of_mount(answers.get(asked, NOTHING).values, file_system, ask_instance)
     # The kernel reports the configured address even if the server is this node. Only root may list own addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
-    return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
+    return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 
 
-def _target_in(parameter: str) -> str:
+def target_in(parameter: str) -> str:
     """Return the target in the name of a client's parameter."""
     return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
@@ -112,7 +112,7 @@ def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connecti
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
     """Return target -> state of its connection, for a whole file system. Reads the kernel only, so it never blocks."""
-    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NOTHING)
+    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
         try:
@@ -122,7 +122,7 @@ def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) 
     if not all(of.working for of in known.values()):
         taken_out = _taken_out(answers, file_system)
         known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
-    return {_target_in(f".{name}."): of for name, of in known.items()}
+    return {target_in(f".{name}."): of for name, of in known.items()}
 
 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
@@ -131,7 +131,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
     Reads ``import`` as well, because some versions have no parameter ``active`` for some kinds of devices.
     """
     names = (f"{kind}.{file_system}-*.{own}" for own in ("active", "import") for kind in ("mdc", "osc"))
-    values = answers.get(get_param(*names), _NOTHING).values
+    values = answers.get(get_param(*names), NOTHING).values
     return {
         device(parameter)
         for parameter, text in values.items()
@@ -163,7 +163,7 @@ def ask_health(
     """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:
-        asked = {"This client": answers.get(get_param(_HEALTH), _NOTHING), **asked}
+        asked = {"This client": answers.get(get_param(_HEALTH), NOTHING), **asked}
     recoveries: list[TargetRecovery] = []
     complaints: list[str] = []
     for host, params in asked.items():
@@ -216,14 +216,14 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observati
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
     """Return this client's counters. Users other than root get truncated output, which is ignored."""
     names = ("llite.{}.stats", "mdc.{}.stats", "mdc.{}.md_stats", "osc.{}.stats")
-    params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), _NOTHING)
+    params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), NOTHING)
     stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
     seen: dict[str, dict[str, float]] = {}
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
             continue  # handled with the other counters of its target
-        target = MOUNT if kind == "llite" else _target_in(parameter)
+        target = MOUNT if kind == "llite" else target_in(parameter)
         seen[target] = {}
         if own is None:
             continue
@@ -311,12 +311,13 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
         # Replace the loopback address by the address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
-    space = _space(answers, path)
+    space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
     complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
     targets = _restated(targets, complaints)
     room = {target.name: (target.total, target.free) for target in space.targets}
-    inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
+    inodes_there = answers.get(lfs.df(path, inodes=True), _NO_SPACE)
+    inodes = {target.name: (target.total, target.free) for target in inodes_there.targets}
     pools = answers.get(lfs.pool_list(name.file_system), ())
     in_pool = {pool: answers.get(lfs.pool_list(name.file_system, pool), ()) for pool in pools}
 
@@ -339,18 +340,6 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         client=_client(answers, mount, name),
         notes=tuple(answers.notes),
     )
-
-
-def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
-    """Return the space of all targets that answer, even if others do not."""
-    try:
-        return lfs.df(path, inodes=inodes).ask(answers.run)
-    except CommandTimeout as error:
-        answers.note(error)
-        return answers.get(lfs.df(path, inodes=inodes, lazy=True), _NO_SPACE)
-    except StrakesError as error:
-        answers.note(error)
-        return _NO_SPACE
 
 
 def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:
@@ -384,7 +373,7 @@ def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]
 def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
     settings = {"mount options": ",".join(mount.all_options)}
     wanted = [f"{kind}.*-{name.instance}.{own}" for kind, names in _SETTINGS.items() for own in names]
-    values = answers.get(get_param(*wanted), _NOTHING).values
+    values = answers.get(get_param(*wanted), NOTHING).values
     of_setting: dict[str, list[str]] = {}
     for parameter, text in values.items():
         kind, own = parameter.partition(".")[0], parameter.rpartition(".")[2]

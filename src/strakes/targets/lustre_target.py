@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.targets import calls
+from strakes.targets import calls, lustre_servers
 from strakes.targets import lustre_layouts as layouts
-from strakes.targets import lustre_servers as servers
-from strakes.targets.command import Command, CommandTimeout
+from strakes.targets.command import Command, CommandTimeout, Runner, Servers, run
 from strakes.targets.description import (
     ConnectionChange,
     Description,
@@ -29,17 +28,10 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
+from strakes.targets.lustre_connections import Connections
 from strakes.targets.lustre_lfs import ClientName, getname, pool_list, quota, target_list
-from strakes.targets.lustre_parameters import (
-    IDLE,
-    UNREACHED_STATES,
-    StateChange,
-    States,
-    continued,
-    lost_changes,
-    service_addresses,
-)
-from strakes.targets.lustre_servers import addresses, ask_health, host_of, hosts, states, ways_to_servers
+from strakes.targets.lustre_parameters import lost_changes, service_addresses
+from strakes.targets.lustre_servers import NOTHING, addresses, ask_health, hosts, ways_to_servers
 from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import LostServer, Target, said
@@ -49,12 +41,19 @@ T = TypeVar("T")
 _PROBE = ".strakes-layout"
 # Stripe sizes must be multiples of this size (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
+# Seconds after which a client has noticed that a machine is dead. If it takes longer, errors name no server.
+_NOTICE_S = 16.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
     """A Lustre mount. All calls have a time limit, so that a dead server causes an error and no hang."""
+
+    def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        """Store the directory and its mount. This queries nothing."""
+        super().__init__(path, mount, servers=servers, runner=runner)
+        self._connections = Connections(self._file_system, self._instance)
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -80,7 +79,7 @@ class LustreTarget(Target):
         except EnvironmentLacksError as error:
             name_in_mount = self.mount.source.partition(":/")[2]
             return replace(super().describe(), file_system_name=name_in_mount, notes=(said(error),))
-        return servers.describe(answers, str(self.path), self.mount, name, self.servers)
+        return lustre_servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
         directory = stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path)))
@@ -144,60 +143,34 @@ class LustreTarget(Target):
             name = self._name
         except EnvironmentLacksError:
             return {}  # limits() reports the error
-        return servers.observe(self.run, name, self.servers)
+        return lustre_servers.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each target whose connection the kernel has lost, and for each problem of a server."""
+        """Return a sentence for each target that does not answer this client, otherwise for each problem of a server.
+
+        Servers are not queried while some are lost, because that would take long.
+        """
         answers = Answers(self.run)
-        return self._silent_targets(answers) + self._health(answers)[1]
+        return self._silent_targets(answers) or self._health(answers)[1]
+
+    def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
+        """Return the error with the targets that do not answer, as soon as this client has noticed which these are."""
+        deadline = time.monotonic() + _NOTICE_S
+        while not error.names_servers:
+            lost = self._connections.lost(Answers(self.run))
+            if lost != {} or time.monotonic() >= deadline:
+                return error.naming([server.sentence(name) for name, server in (lost or {}).items()])
+            time.sleep(1.0)
+        return error
 
     def _silent_targets(self, answers: Answers) -> tuple[str, ...]:
-        now_s = time.time()
-        lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
-        return tuple(
-            f"{name} on {self._last_served_by(name)} does not answer: {known.in_words(now_s)}."
-            for name, known in lost.items()
-        )
+        lost = self._connections.lost(answers) or {}
+        return tuple(server.sentence(name) for name, server in lost.items())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
         """Return target -> lost server, for lost connections not in recovery and for idle ones to the same hosts."""
-        answers = Answers(self.run)
-        known = self._states(answers)
-        if not known:
-            return None
-        now_s = time.time()
-        lost = {
-            name: LostServer(self._last_served_by(name), of.current, of.refused(now_s))
-            for name, of in known.items()
-            if of.current in UNREACHED_STATES and of.lost(now_s)
-        }
-        if not lost and known != self._known_states:
-            self._known_states = known
-            where = addresses(answers, self._file_system, self._instance)
-            self._served_by |= {name: host_of(address) for name, address in where.items()}
-        # Targets of a lost host are lost even if their connections are idle and do not show the loss yet.
-        hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
-        refuses = all(server.refuses for server in lost.values())
-        idle = {
-            name: LostServer(host, f"{known[name].current}, on the same server", refuses)
-            for name, host in self._served_by.items()
-            if host in hosts_lost and name in known and name not in lost and known[name].current == IDLE
-        }
-        return lost | idle
-
-    def _last_served_by(self, name: str) -> str:
-        """Return the host that served a target at this client's last connection, or all possible hosts.
-
-        While disconnected, the kernel shows the address that it is trying, not the last one that worked.
-        """
-        if host := self._served_by.get(name):
-            return host
-        hosts_of_target = self._service_hosts(name) or hosts([self.server_addresses().get(name, "")])
-        return " or ".join(hosts_of_target) or "a server"
-
-    @cached_property
-    def _served_by(self) -> dict[str, str]:
-        return {}
+        lost = self._connections.lost(Answers(self.run))
+        return lost and {name: server for name, server in lost.items() if not server.answers}
 
     def _health(self, answers: Answers) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
         where = addresses(answers, self._file_system, self._instance)
@@ -205,7 +178,7 @@ class LustreTarget(Target):
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         """Return the state changes of lost connections: the kernel's last sixteen, and earlier ones seen before."""
-        known = self._states(Answers(self.run))
+        known = self._connections.states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
             for name, of in known.items()
@@ -216,37 +189,18 @@ class LustreTarget(Target):
         return self._health(Answers(self.run))[0]
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        known = self._states(Answers(self.run))
+        known = self._connections.states(Answers(self.run))
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
-
-    def _states(self, answers: Answers) -> dict[str, States]:
-        """Return the states of all connections, with earlier changes that the kernel has since dropped."""
-        known = states(answers, self._file_system, self._instance)
-        for name, of in known.items():
-            self._changes[name] = continued(self._changes.get(name, ()), of.changes)
-        return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
-
-    _known_states: Mapping[str, States] | None = None
-
-    @cached_property
-    def _changes(self) -> dict[str, tuple[StateChange, ...]]:
-        return {}
 
     def server_addresses(self) -> dict[str, str]:
         """Return the address of each target's present server, metadata targets first."""
         return addresses(Answers(self.run), self._file_system, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
-        """Return the machines that may serve a target, or all machines of the file system if that is unknown."""
-        return self._service_hosts(name) or hosts(self.server_addresses().values())
-
-    def _service_hosts(self, name: str) -> tuple[str, ...]:
-        """Return the hosts configured for a target, or () if this user may not read the configuration."""
-        try:
-            imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
-            return hosts(address for text in imports for address in service_addresses(text))
-        except StrakesError:
-            return ()
+        """Return the machines that may serve a target, or all machines if this user may not read its configuration."""
+        imports = Answers(self.run).get(get_param(f"*.{name}-*.import"), NOTHING).values.values()
+        configured = hosts(address for text in imports for address in service_addresses(text))
+        return configured or hosts(self.server_addresses().values())
 
     def metadata_target_name(self, number: int) -> str:
         return f"{self._file_system}-MDT{number:04x}"
@@ -297,7 +251,7 @@ class LustreTarget(Target):
             return {self._file_system: "; ".join((why, *answers.notes))}
         ways = ways_to_servers(self.run, self.servers, on)
         not_reached = {host: "give --servers to reach it" for host in on if host not in ways}
-        return not_reached | servers.unread(ways, self._file_system)
+        return not_reached | lustre_servers.unread(ways, self._file_system)
 
     @cached_property
     def _name(self) -> ClientName:
@@ -315,7 +269,7 @@ class LustreTarget(Target):
         try:
             return super()._call(what, name, path, *rest, remedy=remedy)
         except calls.UnansweredError as error:
-            raise error.naming(self._silent_targets(Answers(self.run))) from error
+            raise self.named(error) from None
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:

@@ -67,12 +67,10 @@ class NfsOperation:
     """Counters of one kind of operation. ``queue_s``: before sending. ``rtt_s``: to the reply. ``execute_s``: total."""
 
     operations: float
-    transmissions: float
     timeouts: float
     queue_s: float = 0.0
     rtt_s: float = 0.0
     execute_s: float = 0.0
-    errors: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -109,11 +107,8 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
         if words[:1] == ["bytes:"] and len(words) > 6:
             moved = (float(words[5]), float(words[6]))
         elif match := _OPERATION.match(line):
-            count, again, timeouts, _, _, queue_ms, rtt_ms, execute_ms, errors = [*map(float, match[2].split()), 0.0][
-                :9
-            ]
-            times_s = (queue_ms / 1000, rtt_ms / 1000, execute_ms / 1000)
-            operations[match[1]] = NfsOperation(count, again, timeouts, *times_s, errors)
+            count, _, timeouts, _, _, *times_ms = map(float, match[2].split()[:8])
+            operations[match[1]] = NfsOperation(count, timeouts, *(time_ms / 1000 for time_ms in times_ms))
         elif words[:1] == ["xprt:"] and len(words) > 2 and (places := _NUMBERS.get(words[1].rstrip("6"))):
             numbers = [float(word) for word in words[2:]]
             made, asked = places

@@ -12,9 +12,8 @@ from strakes.targets.gluster import GlusterTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
-from strakes.targets.mountinfo import Mount, find_mount, read_mounts
+from strakes.targets.mountinfo import Mount
 from strakes.targets.nfs import NfsTarget
-from strakes.targets.remote import BeeGfsTarget, GpfsTarget, StorNextTarget
 from strakes.targets.target import Target
 
 # The first class that claims the mount is used. LocalTarget claims all mounts, so it must be last.
@@ -23,9 +22,6 @@ TARGETS: tuple[type[Target], ...] = (
     CephTarget,
     GlusterTarget,
     MooseFsTarget,
-    BeeGfsTarget,
-    GpfsTarget,
-    StorNextTarget,
     NfsTarget,
     LocalTarget,
 )
@@ -38,16 +34,15 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
     """
     try:
         directory = require_directory(path)
-        mount = mount_of(directory)
     except UnansweredError as error:
-        raise error.naming(detect_by_name(path, servers).trouble()) from error
-    return target_of_mount(directory, mount, servers)
+        raise detect_unanswering(path, servers).named(error) from None
+    return target_of_mount(directory, mount_of(directory), servers)
 
 
-def detect_by_name(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target of a path by the names of mounts, without querying a server."""
-    name = os.path.abspath(path)
-    return target_of_mount(Path(name), find_mount(read_mounts(), name), servers)
+def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
+    """Return the target of a directory whose file system has just been found not to answer."""
+    absolute = Path(os.path.abspath(path))
+    return target_of_mount(absolute, mount_of(absolute), servers)
 
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:

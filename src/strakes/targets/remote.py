@@ -1,4 +1,4 @@
-"""Base class for network file systems that strakes cannot configure."""
+"""Base class for network file systems that strakes cannot configure, and common names of their counters."""
 
 from __future__ import annotations
 
@@ -67,39 +67,3 @@ class RemoteTarget(Target):
 
     def limits(self) -> tuple[Limit, ...]:
         return tuple(Limit(what, why) for what, why in self.cannot)
-
-
-class BeeGfsTarget(RemoteTarget):
-    """A BeeGFS mount. A file's chunks are distributed round-robin over the targets chosen when it was created."""
-
-    file_systems = ("beegfs", "beegfs_nodev")
-    cannot = (
-        ("set the layout of files", "beegfs-ctl --setpattern sets it before a study, as root"),
-        ("place directories", "BeeGFS chooses the metadata target; only root may, with beegfs-ctl --createdir"),
-        ("describe servers and targets", "strakes does not read beegfs-ctl --listtargets"),
-        ("read counters of servers", "beegfs-ctl --serverstats shows only rates, not counters"),
-    )
-
-
-class GpfsTarget(RemoteTarget):
-    """A GPFS mount. A file's blocks (``block_bytes``) are distributed round-robin over all disks of its pool."""
-
-    file_systems = ("gpfs",)
-    cannot = (
-        ("set the layout of files", "mmcrfs fixes the block size, and every file is on all disks of its pool"),
-        ("place directories", "it has no metadata targets to choose; every node with the disks serves metadata"),
-        ("describe servers and targets", "only administrators may run mmlsdisk, mmlsnsd and mmlsfs"),
-        ("read counters of servers", "mmpmon shows them on each node, and only to root"),
-    )
-
-
-class StorNextTarget(RemoteTarget):
-    """A StorNext mount. Stripe breadth and stripe groups are configured on the metadata controllers."""
-
-    file_systems = ("cvfs", "snfs")
-    cannot = (
-        ("set the layout of files", "its configuration fixes stripe breadth and groups; affinities choose a group"),
-        ("place directories", "only one metadata controller at a time serves a file system"),
-        ("describe servers and targets", "cvadmin shows them on the metadata controllers, and only to administrators"),
-        ("read counters of servers", "cvadmin and cvfsdb show them only on the metadata controllers"),
-    )

@@ -32,6 +32,7 @@ _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
+UNANSWERED = "the file system does not answer"
 # A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
 # longer, but uses the processor.
 _STUCK_S = 20.0
@@ -287,7 +288,7 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
         )
         if not _ends(worker):
-            return (Left(path, "the file system does not answer"),)
+            return (Left(path, UNANSWERED),)
         output.seek(0)
         if worker.returncode == 0:
             return tuple(Left(**entry) for entry in json.load(output))

@@ -75,12 +75,18 @@ class TargetFacts:
 class LostServer:
     """A server that does not answer this client now. ``host``: "" if unknown. ``state``: of the connection, as text.
 
-    ``refuses``: the machine is up and refuses connections, as during a fail-over.
+    ``refuses``: the machine is up and refuses connections, as during a fail-over. ``answers``: a server is taking this
+    client back.
     """
 
     host: str
     state: str
     refuses: bool = False
+    answers: bool = False
+
+    def sentence(self, target: str) -> str:
+        """Return a sentence that names the target and the server."""
+        return f"{target}{f' on {self.host}' if self.host else ''} does not answer: {self.state}."
 
 
 class UnsupportedError(BadInputError):
@@ -187,6 +193,10 @@ class Target(ABC):
     def trouble(self) -> tuple[str, ...]:
         """Return a sentence for each server with a problem. Called after failures, so it must end soon in any case."""
         return ()
+
+    def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
+        """Return the error with the servers that have a problem, unless it has them already."""
+        return error if error.names_servers else error.naming(self.trouble())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
         """Return target -> its server, for servers that do not answer now, or None if unknown.

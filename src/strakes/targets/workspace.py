@@ -24,7 +24,7 @@ from strakes.targets.marker import (
     is_run_id,
     read_marker,
 )
-from strakes.targets.removal import Left, remove_with_limit, remove_workspace
+from strakes.targets.removal import UNANSWERED, Left, remove_with_limit, remove_workspace
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
 _PROBLEMS = {
@@ -121,7 +121,7 @@ class Workspace:
             return ()
         # Close the marker first: on NFS, an open file that is removed remains as .nfs…
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
-            return (Left(str(self.path), "the file system does not answer"),)
+            return (Left(str(self.path), UNANSWERED),)
         self._closed = True
         calls.let_go(str(self.path))
         try:
@@ -163,13 +163,16 @@ class Workspace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the workspace, except with ``keep`` or after its servers died."""
+        """Remove the workspace, except with ``keep`` or after its servers died.
+
+        Raises UnansweredError if the file system does not answer, MeasurementError if anything else is left.
+        """
         if isinstance(error, ServersDeadError):
             self.leave_alone()
         left = self.remove()
         if not left:
             return
-        failure = MeasurementError(
+        failure = (calls.UnansweredError if left[0].why == UNANSWERED else MeasurementError)(
             f"not all files of strakes could be removed ({len(left)} left)",
             where=left[0].path,
             why=left[0].why,

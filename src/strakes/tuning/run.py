@@ -66,7 +66,7 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
                 raise unread
             return _perform(request, target, store, progress)
     except UnansweredError as error:
-        raise error.naming(target.trouble()) from error
+        raise target.named(error) from None
 
 
 def _perform(request: TuningRequest, target: Target, store: Store, progress: ProgressDisplay) -> RunWriter:

@@ -251,7 +251,7 @@ class NfsSource:
         totals: dict[str, list[float]] = {}
         for name, operation in now.operations.items():
             if name != "NULL" and max(operation.queue_s, operation.rtt_s, operation.execute_s) <= _WRAPPED_S:
-                earlier = before.operations.get(name, NfsOperation(0.0, 0.0, 0.0))
+                earlier = before.operations.get(name, NfsOperation(0.0, 0.0))
                 total = totals.setdefault(_CLASSES.get(name, "metadata"), [0.0, 0.0, 0.0])
                 total[0] += grown(earlier.operations, operation.operations)
                 total[1] += grown(earlier.rtt_s, operation.rtt_s)

@@ -52,7 +52,9 @@ def lustre(root: Path, client: Client, file_system: str = "lab") -> LustreTarget
 def connection(target: str, instance: str, state: str, address: str) -> dict[str, str]:
     device, kind = ("mdc", "mds") if "-MDT" in target else ("osc", "ost")
     name = f"{device}.{target}-{device}-{instance}"
-    return {f"{name}.state": state, f"{name}.{kind}_conn_uuid": address}
+    current = state.partition("current_state: ")[2].partition("\n")[0]
+    text = f"import:\n    state: {current}\n    failover_nids: [ {address} ]\n    current_connection: {address}"
+    return {f"{name}.state": state, f"{name}.{kind}_conn_uuid": address, f"{name}.import": text}
 
 
 @pytest.mark.parametrize("lost", ["lab-2-MDT0000", "lab-MDT-OST0001", "lab-lab-MDT000a"])

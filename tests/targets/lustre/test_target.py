@@ -405,27 +405,6 @@ def test_a_server_that_dies_later_leaves_what_is_known_and_a_note(tmp_path: Path
     assert unlike_targets(description) == ()
 
 
-def test_one_dead_target_does_not_hide_the_room_of_the_others(tmp_path: Path) -> None:
-    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
-    asked: list[str] = []
-
-    def waits_for_one(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        if list(argv[:2]) != ["lfs", "df"]:
-            return recorded(argv, timeout_s)
-        asked.append(" ".join(argv[2:-1]))
-        if "-l" not in argv:
-            return run(["sleep", "60"], 0.1)
-        done = recorded([word for word in argv if word != "-l"], timeout_s)
-        kept = [line for line in done.stdout.splitlines(keepends=True) if "OST0002" not in line]
-        return replace(done, stdout="".join(kept))
-
-    description = LustreTarget(tmp_path, mount(tmp_path), runner=waits_for_one).describe()
-    assert asked == ["", "-l", "-i", "-i -l"]
-    known = [one.total_bytes > 0 and one.total_inodes > 0 for one in description.data_targets]
-    assert known == [True, True, False, True]
-    assert all(one.total_bytes > 0 for one in description.metadata_targets)
-
-
 def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -> None:
     lustre = LustreTarget(tmp_path, mount(tmp_path), runner=lambda argv, timeout_s=10: run(["strakes-no-lfs-here"]))
     description = lustre.describe()

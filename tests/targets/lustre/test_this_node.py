@@ -1,4 +1,4 @@
-"""A client on a server node, an unhealthy client, a client without permissions, and truncated answers."""
+"""A client on a server node, an unhealthy client, and a client without permissions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import pytest
 from strakes.targets.calls import UnansweredError
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre_parameters import lost_changes, parse_recovery, parse_states
+from strakes.targets.lustre_parameters import lost_changes, parse_states
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.nfs import counters
-from strakes.targets.target import LostServer
-from targets.lustre.recorded import PLACE
 from targets.lustre.test_own import LOST, NAME, WELL, Client, connection, lustre
 from targets.lustre.test_target import mount
 
@@ -63,24 +61,6 @@ def test_a_client_without_server_addresses_says_why_it_has_no_counters(tmp_path:
     assert any("shows only root on which servers" in limit.why for limit in limits)
 
 
-HISTORY = "current_state: {}\nstate_history:\n - [ 10, FULL ]\n - [ 20, DISCONN ]\n - [ 25, CONNECTING ]\n - [ 26, EVICTED ]\n"
-
-
-@pytest.mark.parametrize("cut", ["", " -", " - [", " - [ 3", " - [ 30,", " - [ 30, FU", " - [ 30, FULL"])
-@pytest.mark.parametrize(("current", "ended_s"), [("FULL", 26), ("CONNECTING", None)])
-def test_a_truncated_history_is_read_without_its_last_line(cut: str, current: str, ended_s: int | None) -> None:
-    states = parse_states(HISTORY.format(current) + cut)
-    assert states.cut_off == bool(cut)
-    if cut:
-        assert states.interruptions("t") == (Interruption("t", 20, ended_s, evicted=True),)
-
-
-def test_a_truncated_recovery_is_read_without_its_last_line() -> None:
-    for rest in ("recovery_dur", "completed_clients: 3/", "replayed_requests: 1x"):
-        recovery = parse_recovery(f"status: COMPLETE\nrecovery_start: 1795232520\n{rest}")
-        assert recovery.serving and recovery.started_unix_s == 1795232520 and recovery.evicted is None
-
-
 def test_an_idle_connection_to_a_dead_server_is_lost_from_its_first_attempt() -> None:
     states = parse_states(
         "current_state: FULL\nstate_history:\n - [ 10, CONNECTING ]\n - [ 10, IDLE ]\n - [ 76, CONNECTING ]\n"
@@ -114,28 +94,3 @@ def test_the_error_of_an_unanswered_call_names_the_silent_targets(
     with pytest.raises(UnansweredError, match="does not answer") as raised:
         LustreTarget(tmp_path, replace(mount(tmp_path), source="10.0.0.1@tcp:/lab"), runner=hangs).facts()
     assert "lab-OST0003 on 10.0.0.3 does not answer" in raised.value.why
-
-
-RECORDED = (PLACE / "wave3" / "mdc_import_two_servicenodes.txt").read_text()
-
-
-def test_a_lost_target_is_named_with_the_server_that_last_served_it(tmp_path: Path) -> None:
-    instance = "0000000082244000"
-    imported, _, history = RECORDED.partition(f"mdc.lus-MDT0001-mdc-{instance}.state=\n")
-    imported = imported.partition("\n")[2]
-    parameters = {
-        f"mdc.lus-MDT0001-mdc-{instance}.import": imported,
-        f"mdc.lus-MDT0001-mdc-{instance}.state": history,
-        f"mdc.lus-MDT0001-mdc-{instance}.mds_conn_uuid": "10.77.0.2@tcp",
-    }
-    client = Client(parameters, f"lus-{instance}")
-    target = LustreTarget(tmp_path, replace(mount(tmp_path), source="10.77.0.1@tcp:/lus"), runner=client)
-    before = LustreTarget(tmp_path, target.mount, runner=client)
-    assert target.lost_servers() == {}
-    # The client tries the other server, which is healthy.
-    parameters[f"mdc.lus-MDT0001-mdc-{instance}.mds_conn_uuid"] = "10.77.0.1@tcp"
-    parameters[f"mdc.lus-MDT0001-mdc-{instance}.state"] = (
-        history.replace("current_state: FULL", "current_state: DISCONN") + " - [ 1795733400, DISCONN ]\n"
-    )
-    assert target.lost_servers() == {"lus-MDT0001": LostServer("10.77.0.2", "DISCONN")}
-    assert before.trouble()[0].startswith("lus-MDT0001 on 10.77.0.2 or 10.77.0.1 does not answer: DISCONN, for")

@@ -1,0 +1,80 @@
+"""A Lustre client's connections: the targets that do not answer, and the servers that served them last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from strakes.targets.lustre_parameters import (
+    FULL,
+    IDLE,
+    UNREACHED_STATES,
+    StateChange,
+    States,
+    continued,
+    service_addresses,
+    working_address,
+)
+from strakes.targets.lustre_servers import NOTHING, host_of, hosts, states, target_in
+from strakes.targets.lustre_tool import Answers, get_param, of_mount
+from strakes.targets.target import LostServer
+
+
+class Connections:
+    """The connections of one mount, with earlier state changes and servers, which the kernel forgets.
+
+    While a connection is lost, the kernel shows the server that it tries, often the healthy one of a fail-over pair.
+    The server of a lost target is therefore the one of its last working connection. If that was never seen, it is one
+    of the configured servers. A server to which another connection is FULL is not called dead.
+    """
+
+    def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
+        self._file_system, self._ask_instance = file_system, ask_instance
+        self._changes: dict[str, tuple[StateChange, ...]] = {}
+        self._read: Mapping[str, States] = {}
+        self._last: dict[str, str] = {}
+        self._possible: dict[str, tuple[str, ...]] = {}
+
+    def states(self, answers: Answers) -> dict[str, States]:
+        """Return target -> state, with earlier changes that the kernel has since dropped."""
+        known = states(answers, self._file_system, self._ask_instance)
+        for name, of in known.items():
+            self._changes[name] = continued(self._changes.get(name, ()), of.changes)
+        return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
+
+    def lost(self, answers: Answers) -> dict[str, LostServer] | None:
+        """Return target -> lost server, also for idle connections to dead servers; None if no state can be read."""
+        known = self.states(answers)
+        if not known:
+            return None
+        if known != self._read:
+            self._read = known
+            self._read_servers(answers, known)
+        now_s = time.time()
+        connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
+        lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
+        # An idle connection does not show that its server is dead. A machine that refuses connections is not dead.
+        dead = {server.host for server in lost.values() if not server.refuses and not server.answers}
+        return lost | {
+            name: LostServer(self._last[name], f"{IDLE}, on the same server")
+            for name, of in known.items()
+            if of.current == IDLE and self._last.get(name) in dead
+        }
+
+    def _lost(self, name: str, of: States, connected: Mapping[str, str], now_s: float) -> LostServer:
+        on = (self._last[name],) if name in self._last else self._possible.get(name, ())
+        silent = [host for host in on if host not in connected]
+        state = of.in_words(now_s)
+        if on and not silent:
+            state += f"; {connected[on[0]]} on its server {on[0]} is connected"
+        return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
+
+    def _read_servers(self, answers: Answers, known: Mapping[str, States]) -> None:
+        names = (f"{kind}.{self._file_system}-*.import" for kind in ("mdc", "osc"))
+        values = answers.get(get_param(*names), NOTHING).values
+        for parameter, text in of_mount(values, self._file_system, self._ask_instance).items():
+            name, address = target_in(parameter), working_address(text)
+            self._possible[name] = hosts(service_addresses(text))
+            if address and name in known and known[name].working:
+                self._last[name] = host_of(address)

@@ -17,15 +17,14 @@ import strakes.survey.runner as survey_runner
 from strakes.cli import apart, main
 from strakes.runs import watchdog
 from strakes.runs.engine import Engine
-from strakes.targets.command import Servers
-from strakes.targets.lustre_target import LustreTarget
+from strakes.targets import registry as targets_registry
 from strakes.targets.mountinfo import Mount
 
 runner: Any = survey_runner
-# Shorter than the 13 s, 22 s and 25 s of strakes.runs.watchdog, to keep the test short.
-LOST_FOR_S, GRACE_S, END_S = 1.5, 2.1, 5.1
-PATIENCE_S = 0.5
-STEPS = ("before the pilot", "in the pilot", "between phases", "in cleaning")
+registry: Any = targets_registry
+# Shorter than the times of strakes.runs.watchdog and strakes.cli.apart, to keep the test short.
+LOST_FOR_S, GRACE_S, ENDING_S, PATIENCE_S = 1.5, 2.1, 3.0, 0.5
+STEPS = ("before the first call", "before the pilot", "in the pilot", "between phases", "in cleaning")
 FAKES = Path(os.environ.get("FAKES", "/nowhere"))
 
 LCTL = r"""#!/bin/sh
@@ -33,14 +32,19 @@ cd $FAKES || exit 1
 [ -e dead ] && [ -e lctl-hangs ] && exec sleep 600
 now() { stat -c %Y dead 2>/dev/null || date +%s; }
 state=FULL; [ -e dead ] && state=DISCONN
+mine() { mine=$state; [ $3 = 10.77.0.1 ] && mine=FULL; [ $1 = OST0001 ] && mine=IDLE; }
 one() { # TARGET KIND HOST
     case "$words" in
     *_conn_uuid*) name=ost_conn_uuid; [ $2 = mdc ] && name=mds_conn_uuid
         # The client of a dead server tries the other one.
         host=$3; [ -e dead ] && host=10.77.0.1; echo "$2.lus-$1-$2-ffff01.$name=$host@tcp" ;;
-    *.state*) mine=$state; [ $3 = 10.77.0.1 ] && mine=FULL; [ $1 = OST0001 ] && mine=IDLE
+    *.state*) mine $1 $2 $3
         printf '%s\ncurrent_state: %s\nstate_history:\n - [ 1000, FULL ]\n' "$2.lus-$1-$2-ffff01.state=" $mine
         [ $mine = DISCONN ] && printf ' - [ %s, DISCONN ]\n' $(now) ;;
+    *.import*) mine $1 $2 $3; host=$3; [ $mine = DISCONN ] && host=10.77.0.1
+        nids=$3@tcp; [ $1 = MDT0001 ] && nids="$3@tcp, 10.77.0.1@tcp"
+        printf '%s\n    state: %s\n    failover_nids: [ %s ]\n    current_connection: %s@tcp\n' \
+            "$2.lus-$1-$2-ffff01.import=" $mine "$nids" $host ;;
     esac
 }
 words="$*"
@@ -61,11 +65,15 @@ shift; exec "$@"
 
 
 def cut() -> None:
-    """Report that the step is reached, and wait until the servers are dead. Later calls do nothing."""
+    """Report that the step is reached, and wait until the servers are dead. Later calls do nothing.
+
+    The short times count from then on, because a busy machine may exceed them before.
+    """
     if not (FAKES / "cut").exists():
         (FAKES / "cut").touch()
         while not (FAKES / "dead").exists():
             time.sleep(0.01)
+        watchdog.LOST_FOR_S, watchdog.GRACE_S, watchdog.ENDING_S = LOST_FOR_S, GRACE_S, ENDING_S
 
 
 def first(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,19 +99,16 @@ def while_running(purpose: str) -> None:
 
 
 def main_program(step: str, directory: Path, options: list[str]) -> int:
-    watchdog.LOST_FOR_S, watchdog.GRACE_S, watchdog.END_S = LOST_FOR_S, GRACE_S, END_S
-    if step == "before the pilot":
+    mount = Mount(1, 1, 0, 1, "/", str(directory), ("rw",), "lustre", "10.77.0.1@tcp:/lus", ())
+    registry.mount_of = lambda _: mount
+    if step == "before the first call":
+        runner.detect = first(registry.detect)
+    elif step == "before the pilot":
         runner.gather_facts = first(runner.gather_facts)
     elif step == "in cleaning":
         runner.note_ends = first(runner.note_ends)
     else:
         while_running("pilot" if step == "in the pilot" else "measure")
-    mount = Mount(1, 1, 0, 1, "/", str(directory), ("rw",), "lustre", "10.77.0.1@tcp:/lus", ())
-
-    def detect(path: Path, servers: Servers | None = None) -> LustreTarget:
-        return LustreTarget(path, mount, servers=servers)
-
-    runner.detect = detect
     words = ["study", "open-close", str(directory), "--budget", "4s", "--ranks", "2", "-q", *options]
     return apart.run_apart(lambda: main.run(words), PATIENCE_S)
 

@@ -20,16 +20,16 @@ from contextlib import suppress
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
-from strakes.runs.watchdog import set_last_resort
+from strakes.runs.watchdog import set_parent
 
 # Sent by the child when its work is done.
 _DONE = signal.SIGUSR1
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Time to exit after the work for a child that waits in the kernel (PATIENCE_S) or only waits for a processor. A healthy
-# child takes far less.
+# child takes far less. Together with the times of strakes.runs.watchdog it is at most 30 s.
 PATIENCE_S = 5.0
-_BUSY_PATIENCE_S = 30.0
+_BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 24.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
 
 # A thread that waits more often than this makes progress. Lustre wakes about once a second to retry a dead server.
@@ -56,6 +56,7 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
+    trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans, to list those that hang
     relays = _relays()
@@ -64,7 +65,9 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
         os.close(status_for_parent)
         for relay in relays:
             relay.start()
-        status = _Watch(child, status_of_child, patience_s, name_trouble).wait()
+        status = _Watch(
+            child, status_of_child, patience_s, lambda: os.pread(trouble, _PIPE_BYTES, 0).decode() or name_trouble()
+        ).wait()
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
@@ -86,7 +89,11 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
         os.write(status_for_parent, bytes([status]))
         os.kill(parent, _DONE)
 
-    set_last_resort(tell)
+    def tell_trouble(text: str) -> None:
+        os.ftruncate(trouble, 0)
+        os.pwrite(trouble, text.encode(), 0)
+
+    set_parent(tell, tell_trouble)
     status = work()
     # Close the output, because a reader waits for end of file.
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -155,8 +155,9 @@ class Engine(ABC):
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
+            # The engine may be blocked, and the command has to end soon (strakes.runs.watchdog).
             self._forget()
-            process.stop(_SILENT_STOP_S)
+            process.stop(_SILENT_STOP_S, reap_s=0.0)
             raise
         except BaseException:
             self._abandon(process, talk)

@@ -101,13 +101,16 @@ class EngineProcess:
         self._close()
         return True
 
-    def stop(self, patience_s: float) -> bool:
-        """Send SIGTERM, then SIGKILL; return False if the process still runs, because a file system blocks it."""
-        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, _JOIN_S)):
+    def stop(self, patience_s: float, reap_s: float = _JOIN_S) -> bool:
+        """Send SIGTERM, then SIGKILL; return False if the process still runs, because a file system blocks it.
+
+        ``patience_s``: maximum time to end in order. ``reap_s``: maximum time to wait after SIGKILL.
+        """
+        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, reap_s)):
             self._process.send_signal(number)
             if self._wait(wait_s):
                 break
-        self._close()
+        self._close(reap_s)
         return self._process.returncode is not None
 
     def how_it_ended(self) -> str:
@@ -127,12 +130,12 @@ class EngineProcess:
             return False
         return True
 
-    def _close(self) -> None:
+    def _close(self, join_s: float = _JOIN_S) -> None:
         """Close the engine's input, and wait for the threads that read and close its output pipes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         for reader in self._readers:
-            reader.join(_JOIN_S)
+            reader.join(join_s)
 
 
 def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, Any] | None], log: Log) -> None:

@@ -1,7 +1,8 @@
 """Ends a command whose servers are dead, even if it is blocked in a system call.
 
-A thread asks the kernel once a second which servers do not answer. It raises ServersDeadError in the main thread, as
-Ctrl-C raises KeyboardInterrupt, and ends the process if the main thread does not react.
+A thread for each file system asks the kernel once a second which servers do not answer. The watchdog thread follows
+the course of an outage, raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt, and ends the
+process if the main thread does not react. No wait of another thread delays it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Literal
 
 from strakes.base.errors import ServersDeadError
 from strakes.targets import command
@@ -26,21 +28,24 @@ _TICK_S = 1.0
 # connections (an unmounted target), which a client notices immediately.
 LOST_FOR_S = 13.0
 REFUSED_FOR_S = 28.0
-# Seconds from the report until the command is ended in order (GRACE_S), and until the process exits even if it is
-# blocked (END_S). In recorded fail-overs, targets were unavailable for 21 to 38 s, less than REFUSED_FOR_S + GRACE_S.
-GRACE_S = 22.0
-END_S = 25.0
-_JOIN_S = 0.2
-# A query for lost servers that takes longer than _SLOW_S seconds was blocked; the next one is _ASK_AGAIN_S later.
+# Shares of the 30 s from the report to the end of the command, one after the other: the servers may come back
+# (GRACE_S); the engine is stopped and settings are restored, then the process exits even if it is blocked (ENDING_S);
+# the parent process waits for processes in the kernel (5 s, strakes.cli.apart). 5 s are left for a busy machine. In
+# recorded fail-overs, targets were unavailable for 21 to 38 s, less than REFUSED_FOR_S + GRACE_S.
+GRACE_S = 16.0
+ENDING_S = 4.0
+# An answer about lost servers that is overdue by _SLOW_S seconds was blocked; then a child process tries the directory.
 _SLOW_S = 3.0
-_ASK_AGAIN_S = 30.0
 
-_last_resort: list[Callable[[int], None]] = []
+_parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
 
 
-def set_last_resort(tell: Callable[[int], None]) -> None:
-    """Set a callback that reports the exit status to the parent process, because a blocked process may never exit."""
-    _last_resort[:] = [tell]
+def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
+    """Set callbacks that report the exit status and the lost servers to the parent process.
+
+    The parent process needs them because a blocked process may never exit.
+    """
+    _parent[:] = [(tell_status, tell_trouble)]
 
 
 @contextmanager
@@ -53,33 +58,52 @@ def servers_watched(targets: Sequence[Target], note: Callable[[str], None]) -> I
     if not remote or threading.current_thread() is not threading.main_thread():
         yield
         return
-    watchdog = _Watchdog(remote, note)
+    stopping = threading.Event()
+    watchdog = _Watchdog(remote, note, stopping)
     before = signal.signal(signal.SIGALRM, watchdog.raise_error)
     watchdog.start()
     try:
         yield
     finally:
-        watchdog.stop()
+        stopping.set()
+        command.end_grace()
         signal.signal(signal.SIGALRM, before)
 
 
+class Course:
+    """The course of an outage: "serving", "lost", "reported" (it lasts too long for a short break), "over"."""
+
+    def __init__(self) -> None:
+        self.state: Literal["serving", "lost", "reported", "over"] = "serving"
+        self._since_s = 0.0
+
+    def step(self, now_s: float, lost: Mapping[str, LostServer]) -> bool:
+        """Add the servers that are lost at ``now_s``; return whether the state changed. The end is final."""
+        before, waited_s = self.state, now_s - self._since_s
+        refused = all(server.refuses for server in lost.values())
+        if self.state != "over" and not lost:
+            self.state = "serving"
+        elif self.state == "serving":
+            self.state = "lost"
+        elif self.state == "lost" and waited_s >= (REFUSED_FOR_S if refused else LOST_FOR_S):
+            self.state = "reported"
+        elif self.state == "reported" and waited_s >= GRACE_S:
+            self.state = "over"
+        if self.state == before:
+            return False
+        self._since_s = now_s
+        return True
+
+
 class _Watchdog:
-    def __init__(self, targets: Sequence[Target], note: Callable[[str], None]) -> None:
-        self._looks = [_Look(target) for target in targets]
-        self._note = note
+    def __init__(self, targets: Sequence[Target], note: Callable[[str], None], stopping: threading.Event) -> None:
+        self._looks = [_Look(target, stopping) for target in targets]
+        self._note, self._stopping = note, stopping
         self._error: ServersDeadError | None = None
-        self._stopping = threading.Event()
-        self._main = threading.main_thread()
-        self._thread = threading.Thread(target=self._work, name="strakes-watchdog", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        # Join with a limit, because the thread may be waiting for a command.
-        self._thread.join(_JOIN_S)
-        command.end_grace()
+        for work in (self._work, *(look.repeat for look in self._looks)):
+            threading.Thread(target=work, name="strakes-watchdog", daemon=True).start()
 
     def raise_error(self, _number: int, _frame: FrameType | None) -> None:
         """Handle SIGALRM in the main thread: raise the error of the watchdog."""
@@ -87,79 +111,65 @@ class _Watchdog:
             raise self._error
 
     def _work(self) -> None:
-        reported_s: float | None = None
-        while True:
-            dead = [look for look in self._looks if look.is_dead()]
-            if not dead:
-                reported_s = None
-            elif reported_s is None:
-                reported_s = time.monotonic()
-                self._note(f"{dead[0].error().why} Waiting for at most {GRACE_S:.0f} s.")
-            elif time.monotonic() - reported_s >= GRACE_S:
-                self._end(dead[0].error(), reported_s + END_S)
-                return
-            if self._stopping.wait(_TICK_S):
-                return
+        course = Course()
+        while course.state != "over" and not self._stopping.wait(_TICK_S):
+            lost = {look: servers for look in self._looks if (servers := look.lost())}
+            changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
+            for _, tell_trouble in _parent if changed else ():
+                tell_trouble(_sentences(lost))
+            if changed and course.state == "reported":
+                self._note(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.")
+        if course.state == "over" and not self._stopping.is_set():
+            self._end(lost)
 
-    def _end(self, error: ServersDeadError, by_s: float) -> None:
-        self._error = error
-        signal.pthread_kill(self._main.ident or 0, signal.SIGALRM)
+    def _end(self, lost: Mapping[_Look, Mapping[str, LostServer]]) -> None:
+        path = next(iter(lost)).target.path
+        error = self._error = ServersDeadError(
+            "the servers of the file system do not answer",
+            where=str(path),
+            why=_sentences(lost),
+            remedy="Check them. When they serve again, --resume continues a run that was begun, and "
+            f"strakes clean {path} removes the remaining files.",
+        )
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
         command.end_running()
-        if self._stopping.wait(max(0.0, by_s - time.monotonic())):
+        if self._stopping.wait(ENDING_S):
             return
         with suppress(OSError):
             os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
-        for tell in _last_resort:
-            tell(error.exit_status)
+        for tell_status, _ in _parent:
+            tell_status(error.exit_status)
         os._exit(error.exit_status)
 
 
-class _Look:
-    """The lost servers of one file system, and since when each is lost (time.monotonic)."""
+def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:
+    return " ".join(each.sentence(name) for servers in lost.values() for name, each in servers.items())
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._since_s: dict[str, float] = {}
-        self._lost: Mapping[str, LostServer] = {}
+
+class _Look:
+    """The lost servers of one file system, read again and again in a thread of its own."""
+
+    def __init__(self, target: Target, stopping: threading.Event) -> None:
+        self.target, self._stopping = target, stopping
+        self._answer: tuple[float, Mapping[str, LostServer] | None] = time.monotonic(), {}
         self._look: subprocess.Popen[bytes] | None = None
         self._look_since_s = 0.0
-        self._ask_from_s = 0.0
 
-    def is_dead(self) -> bool:
-        """Return whether a server has been lost for long enough to report it, longer if all refuse connections."""
-        began_s = time.monotonic()
-        known = self._target.lost_servers() if began_s >= self._ask_from_s else None
-        now_s = since_s = time.monotonic()
-        if now_s - began_s > _SLOW_S:
-            self._ask_from_s = now_s + _ASK_AGAIN_S
-        if known is None:
-            known = self._without_answer()
-            since_s = self._look_since_s
-        self._lost = known
-        self._since_s = {name: self._since_s.get(name, since_s) for name in known}
-        lost_for_s = max((now_s - since_s for since_s in self._since_s.values()), default=0.0)
-        patience_s = REFUSED_FOR_S if all(server.refuses for server in known.values()) else LOST_FOR_S
-        return bool(known) and lost_for_s >= patience_s
+    def repeat(self) -> None:
+        """Ask which servers are lost, until the command stops the watchdog."""
+        while not self._stopping.is_set():
+            known = self.target.lost_servers()
+            self._answer = time.monotonic(), known
+            self._stopping.wait(_TICK_S)
 
-    def _without_answer(self) -> Mapping[str, LostServer]:
-        """Check the directory in a child process. Return it as lost while an earlier child still waits."""
-        if self._look is not None and self._look.poll() is None:
-            return {self._target.mount.mount_point: LostServer("", "checking this directory does not end")}
-        self._look, self._look_since_s = begin("stat", str(self._target.path)), time.monotonic()
-        return {}
-
-    def error(self) -> ServersDeadError:
-        """Return the error that names all servers that are currently lost."""
+    def lost(self) -> Mapping[str, LostServer]:
+        """Return target -> lost server. If the last answer is missing or old, try the directory in a child process."""
+        answered_s, known = self._answer
         now_s = time.monotonic()
-        why = " ".join(
-            f"{name}{f' on {lost.host}' if lost.host else ''} does not answer: {lost.state}, for at least "
-            f"{now_s - self._since_s[name]:.0f} s."
-            for name, lost in self._lost.items()
-        )
-        return ServersDeadError(
-            "the servers of the file system do not answer",
-            where=str(self._target.path),
-            why=why,
-            remedy="Check them. When they serve again, --resume continues a run that was begun, and "
-            f"strakes clean {self._target.path} removes the remaining files.",
-        )
+        if known or (known is not None and now_s - answered_s < _TICK_S + _SLOW_S):
+            return known
+        if self._look is not None and self._look.poll() is None:
+            state = f"a look at it has not ended for {now_s - self._look_since_s:.0f} s"
+            return {self.target.mount.mount_point: LostServer("", state)}
+        self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
+        return {}

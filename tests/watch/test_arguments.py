@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
+from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.watch import command
+from strakes.targets.local import LocalTarget
 from strakes.watch.ring import Ring, RingRow
 
 
@@ -114,3 +116,12 @@ def test_columns_of_a_recording_are_refused(tmp_path: Path, strakes: StrakesRunn
     (tmp_path / "server.txt").write_text("### 1700000000\n")
     done = strakes("watch", "replay", str(tmp_path / "server.txt"), "--equals")
     assert done.returncode == 2 and "a recording has no columns" in done.stderr
+
+
+def test_a_watch_does_not_start_if_a_requested_server_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = EnvironmentLacksError("the counters of a server cannot be read", where="oss1", why="no route to host")
+    monkeypatch.setattr(LocalTarget, "unread_server", lambda _: error)
+    with pytest.raises(EnvironmentLacksError, match="oss1; why: no route to host"):
+        command.main(["run", str(tmp_path), "--servers", "env {host}"], standalone_mode=False)

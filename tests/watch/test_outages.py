@@ -6,7 +6,7 @@ waited). The day of 26 November 2026 is replayed from the times of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -176,6 +176,79 @@ def test_the_live_day_has_four_outages_with_begin_and_end(servers: tuple[str, ..
     assert {event.key for event in begins} <= {event.key for event in ends} and len(begins) >= 3
 
 
+def lctl(kind: str, target: str, changes: Iterable[tuple[float, str]]) -> str:
+    """Return the state of a connection as lctl shows it."""
+    changes = [(900, "FULL"), *changes][-16:]
+    lines = "".join(f" - [ {at:.0f}, {state} ]\n" for at, state in changes)
+    return f"{kind}.{target}-{kind}-ff.state=\ncurrent_state: {changes[-1][1]}\nstate_history:\n{lines}"
+
+
+def told(outages_of: Mapping[str, Iterable[tuple[int, int]]], passed: Sequence[str] = ("REPLAY",)) -> list[WatchEvent]:
+    """Return the events of a client that reads every 10 s. ``outages_of``: target -> begins and ends of its outages."""
+    outages, events = Outages(), list[WatchEvent]()
+    for now_s in range(1000, 1600, 10):
+        text = ""
+        for target, spans in outages_of.items():
+            changes = [
+                change
+                for begin, end in spans
+                for change in (
+                    (begin, "DISCONN"),
+                    (end, "CONNECTING"),
+                    *((end, state) for state in passed),
+                    (end, "FULL"),
+                )
+                if change[0] <= now_s
+            ]
+            text += lctl("mdc" if "MDT" in target else "osc", target, changes)
+        events += outages.add(read_text("client", now_s, text))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("lasts_s", "passed", "is_outage"),
+    [
+        (0, (), False),
+        (9, (), False),
+        (11, (), True),
+        (1, ("REPLAY",), True),
+        (6, ("EVICTED",), True),
+    ],
+)
+@pytest.mark.parametrize("begin", [1100, 1105])
+def test_a_short_reconnect_to_a_server_that_kept_its_state_is_no_outage(
+    lasts_s: int, passed: Sequence[str], is_outage: bool, begin: int
+) -> None:
+    assert bool(told({MDT: [(begin, begin + lasts_s)]}, passed)) == is_outage
+
+
+@pytest.mark.parametrize(("pause_s", "number"), [(5, 1), (15, 2), (40, 2), (100, 2)])
+def test_a_target_that_served_for_10_s_in_between_has_two_outages(pause_s: int, number: int) -> None:
+    events = told({MDT: [(1100, 1160), (1160 + pause_s, 1300)], OST: [(1100, 1160), (1160 + pause_s, 1300)]})
+    ends = [event for event in events if event.ended_s is not None]
+    assert [event.subject for event in ends] == [f"{OST}, {MDT}"] * number
+    assert len({event.key for event in events}) == number
+    if number == 2:
+        begins = [(1100, 1160), (1160 + pause_s, 1300)]
+        for event, (began_s, ended_s) in zip(ends, begins, strict=True):
+            assert event.low is not None and event.high is not None
+            assert event.low <= ended_s - began_s <= event.high <= ended_s - began_s + 30
+
+
+def test_a_server_that_lists_a_target_for_20_s_in_between_reports_two_outages() -> None:
+    outages, events = Outages(), list[WatchEvent]()
+    for now_s in range(1000, 1500, 10):
+        there = {} if 1100 <= now_s < 1200 or 1230 <= now_s < 1330 else {OST: 0.0}
+        events += outages.add(CounterReading("oss", now_s, serving=there))
+    assert [event.text.rpartition(" for ")[2] for event in events if event.ended_s] == ["90 s to 110 s"] * 2
+
+
+def test_targets_that_return_at_different_times_have_their_own_durations() -> None:
+    event = told({MDT: [(1100, 1160)], OST: [(1100, 1400)]})[-1]
+    assert event.text == (f"2 targets were unavailable: {MDT} for 59 s to 86 s; {OST} for 4 min 59 s to 5 min 26 s")
+    assert (event.low, event.high) == (59, 326)
+
+
 def test_a_client_that_forgets_the_onset_while_it_retries_reports_one_outage() -> None:
     """The state history of an import has 16 entries, which retries every 2 s fill within 16 s."""
     changes = [(2 * number, state) for number in range(30) for state in ("CONNECTING", "DISCONN")]
@@ -183,10 +256,7 @@ def test_a_client_that_forgets_the_onset_while_it_retries_reports_one_outage() -
     for now_s in range(1000, 1200, 5):
         history = [(1000 + at, state) for at, state in changes if 1000 + at <= now_s][-16:]
         history += [(1070, "FULL")] * (now_s >= 1070)
-        state = history[-1][1] if history else "FULL"
-        lines = "".join(f" - [ {at}, {each} ]\n" for at, each in history or [(900, "FULL")])
-        text = f"mdc.lus-MDT0001-mdc-ff.state=\ncurrent_state: {state}\nstate_history:\n{lines}"
-        events += outages.add(read_text("client", now_s, text))
+        events += outages.add(read_text("client", now_s, lctl("mdc", "lus-MDT0001", history)))
     assert {event.subject for event in events} == {"lus-MDT0001"} and len({event.key for event in events}) == 1
     assert events[-1].ended_s == pytest.approx(1070, abs=2)
 

@@ -128,4 +128,4 @@ def test_outages_of_targets_of_this_machine_name_the_directory() -> None:
         events += watch.add(CounterReading("/mnt client and host", second, serving=serving))
     first, last = events
     assert first.text.startswith("2 targets of /mnt are unavailable, ")
-    assert last.text.startswith("2 targets of /mnt were unavailable ")
+    assert last.text.startswith("2 targets of /mnt were unavailable: fs-OST0000, fs-OST0001 for ")

@@ -188,7 +188,7 @@ def test_nearly_full_and_unavailable_osds_are_reported(tmp_path: Path) -> None:
     begins, ends = away_events
     assert begins.text == "2 targets of /fs are unavailable, for at least 30 s: osd.0, osd.1"
     assert begins.key == ends.key
-    assert ends.text == "2 targets of /fs were unavailable for 4 min 30 s to 5 min 30 s: osd.0, osd.1"
+    assert ends.text == "2 targets of /fs were unavailable: osd.0, osd.1 for 4 min 30 s to 5 min 30 s"
 
 
 def test_osds_of_unknown_state_are_not_unavailable(tmp_path: Path) -> None:

@@ -216,14 +216,20 @@ def _check_reaching(servers: Servers) -> None:
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. If the directory hangs, warn instead of failing: it may answer again later."""
+    """Return the target of a directory. If the directory hangs, warn instead of failing: it may answer again later.
+
+    Raises EnvironmentLacksError if the directory answers, but a server of --servers cannot be read.
+    """
     from strakes.targets.calls import UnansweredError
-    from strakes.targets.registry import detect, detect_by_name
+    from strakes.targets.registry import detect, detect_unanswering
 
     try:
-        return detect(directory, servers)
+        target = detect(directory, servers)
+        if unread := target.unread_server():
+            raise unread
+        return target
     except UnansweredError as error:
-        target = detect_by_name(directory, servers)
+        target = detect_unanswering(directory, servers)
         say(f"strakes: {error.what}: {target.mount.mount_point} ({target.mount.file_system})", err=True)
         say(f"  why: {error.why}", err=True)
         say("  next: Check its servers. The watch begins anyway; the probe starts when DIR answers.", err=True)

@@ -24,6 +24,9 @@ _SETTLE_S = 30.0
 _PING_S = 25.0
 # Outages that began further apart than this are different events.
 _SAME_ONSET_S = 60.0
+# The interval of readings of a client. A client that reconnects within this time, to a server that has not restarted,
+# had no outage. A target that has served for this time again has a new outage when it fails again.
+_SHORT_S = 10.0
 # Operations in a directory that wait this long are an outage, even if no target has an outage.
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
@@ -50,8 +53,11 @@ class _Outage:
     # Number of server readings without the target; whether the last reading lacked it or reported its recovery.
     misses: int = 0
     missing: bool = False
-    waiting: set[str] = field(default_factory=set)
+    # For each client (source), when its wait ended; infinite while it waits.
+    waits: dict[str, float] = field(default_factory=dict)
     sure: bool = False
+    # Whether the target has a newer outage.
+    superseded: bool = False
     evicted: bool = False
     new_server: str = ""
     event: WatchEvent | None = None
@@ -59,7 +65,7 @@ class _Outage:
     @property
     def lasts(self) -> bool:
         """Return whether a source still reports that the target does not serve."""
-        return self.missing or bool(self.waiting) or self.back_s is None
+        return self.missing or math.inf in self.waits.values() or self.back_s is None
 
     @property
     def is_directory(self) -> bool:
@@ -68,7 +74,7 @@ class _Outage:
 
     def is_settled(self, now_s: float) -> bool:
         """Return whether the outage is over, and all sources have had enough time to report its end."""
-        return not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S
+        return self.superseded or (not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S)
 
     def unserved(self, now_s: float) -> None:
         """Add evidence that the target does not serve now."""
@@ -90,7 +96,9 @@ class Outages:
 
     def __init__(self) -> None:
         self._served: dict[str, _Served] = {}
+        # The newest outage of each target, and older ones whose end has not been reported yet.
         self._open: dict[str, _Outage] = {}
+        self._superseded: list[_Outage] = []
         self._closed_s: dict[str, float] = {}
         self._since_s: float | None = None
 
@@ -125,11 +133,11 @@ class Outages:
             restarted = known is not None and start_s > known.start_s + 1 and start_s > closed_s
             if known and recovered_s is not None and recovered_s == known.recovered_s:
                 restarted = recovers
-            if known and restarted and target not in self._open:
-                down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
-                self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
             outage = self._open.get(target)
-            if known and outage and outage.event is None and not (outage.sure or restarted):
+            if known and restarted and outage is None:
+                down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
+                outage = self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
+            if known and outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
                     # The counters were not reset, so the earlier reading without the target was incomplete.
                     del self._open[target]
@@ -152,13 +160,14 @@ class Outages:
             outage.still_s = max(outage.still_s, outage.mounted_s)
         outage.missing = outage.target in reading.recovering
         outage.back_s = None if outage.missing else outage.back_s or reading.time_s
-        outage.new_server = reading.source if reading.source != outage.server else ""
+        outage.new_server = reading.source if outage.server not in ("", reading.source) else ""
 
     def _add_missing(self, reading: CounterReading) -> None:
         assert reading.serving is not None
         for target, known in self._served.items():
             if known.server == reading.source and target not in reading.serving:
-                outage = self._open.get(target) or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
+                outage = self._ongoing(target, known.seen_s)
+                outage = outage or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
                 outage.misses += 1
                 # A single reading without the target may be incomplete.
                 outage.sure |= outage.misses > 1
@@ -170,7 +179,7 @@ class Outages:
         target, since_s = wait.target, self._since_s or 0.0
         if ended_s is not None and (ended_s < since_s or began_s <= self._closed_s.get(target, -math.inf)):
             return
-        outage = self._open.get(target)
+        outage = self._ongoing(target, began_s)
         if outage is None:
             known = self._served.get(target)
             # The client notices an outage with its next request or ping.
@@ -179,18 +188,30 @@ class Outages:
                 up_s = max(up_s, min(known.seen_s, began_s - wait.within_s))
             up_s = max(up_s, self._closed_s.get(target, up_s))
             outage = self._begin(target, reading.time_s, min(up_s, began_s), began_s)
-        outage.sure |= not outage.is_directory or reading.time_s - began_s >= _HANG_S
+        if outage.is_directory:
+            outage.sure |= reading.time_s - began_s >= _HANG_S
+        else:
+            outage.sure |= not wait.reconnected or (ended_s or reading.time_s) - began_s >= _SHORT_S
+        outage.waits[reading.source] = ended_s or math.inf
         outage.evicted |= wait.evicted
         if began_s < outage.down_s:
             outage.down_s, outage.up_s = began_s, min(outage.up_s, began_s)
         if ended_s is None:
-            outage.waiting.add(reading.source)
             outage.unserved(reading.time_s)
         else:
-            outage.waiting.discard(reading.source)
             outage.missing &= ended_s < outage.still_s
             outage.still_s = max(outage.down_s, min(outage.still_s, ended_s), ended_s - wait.within_s)
             outage.back_s = max(outage.back_s or 0.0, ended_s + wait.within_s)
+
+    def _ongoing(self, target: str, unserved_s: float) -> _Outage | None:
+        """Return the open outage of a target that was not served at ``unserved_s``, unless it was over before."""
+        outage = self._open.get(target)
+        if outage is None or outage.lasts or outage.back_s is None or unserved_s < outage.back_s + _SHORT_S:
+            return outage
+        outage.superseded = True
+        self._superseded.append(self._open.pop(target))
+        self._closed_s[target] = outage.back_s
+        return None
 
     def _begin(self, target: str, now_s: float, up_s: float, down_s: float, *, sure: bool = False) -> _Outage:
         known = self._served.get(target)
@@ -199,8 +220,9 @@ class Outages:
         return outage
 
     def _begun(self, now_s: float) -> list[WatchEvent]:
-        lasting = [outage.event for outage in self._open.values() if outage.event is not None]
-        new = [outage for outage in self._open.values() if outage.event is None and outage.sure]
+        unfinished = (*self._superseded, *self._open.values())
+        lasting = [outage.event for outage in unfinished if outage.event is not None]
+        new = [outage for outage in unfinished if outage.event is None and outage.sure]
         for outage in new if lasting else ():
             if outage.is_directory:
                 # The directory hangs because of the target, so it belongs to the event of the target.
@@ -208,23 +230,25 @@ class Outages:
         new = [outage for outage in new if outage.event is None]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
-        first = min(new, key=lambda outage: outage.down_s)
-        group = [outage for outage in new if outage.down_s - first.down_s <= _SAME_ONSET_S]
+        new.sort(key=lambda outage: outage.down_s, reverse=True)
+        same = (outage for outage in new if outage.down_s - new[-1].down_s <= _SAME_ONSET_S)
+        group = list({outage.target: outage for outage in same}.values())  # the oldest of each target
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
         began_s = min((outage.up_s + outage.down_s) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
-        what = _described(shown, "is", "are")
-        text = f"{what[0]} unavailable, for at least {format_duration(least_s)}{what[1]}"
-        event = WatchEvent("outage", names([outage.target for outage in shown]), began_s, now_s, text)
+        listed = names([outage.target for outage in shown])
+        text = f"{_described(shown, 'is', 'are')} unavailable, for at least {format_duration(least_s)}"
+        text += f": {listed}" if len(shown) > 1 else ""
+        event = WatchEvent("outage", listed, began_s, now_s, text)
         for outage in group:
             outage.event = event
         return [event] if any(outage.lasts for outage in group) else []
 
     def _ended(self, now_s: float) -> list[WatchEvent]:
         groups: dict[tuple[str, str, float], list[_Outage]] = {}
-        for outage in self._open.values():
+        for outage in (*self._superseded, *self._open.values()):
             if outage.event is not None:
                 groups.setdefault(outage.event.key, []).append(outage)
             elif outage.is_settled(now_s) and not outage.sure:
@@ -235,8 +259,11 @@ class Outages:
                 if group[0].event is not None:
                     events.append(_over(group[0].event, group, now_s))
                 for outage in group:
-                    del self._open[outage.target]
-                    self._closed_s[outage.target] = outage.back_s or now_s
+                    if outage.superseded:
+                        self._superseded.remove(outage)
+                    else:
+                        del self._open[outage.target]
+                        self._closed_s[outage.target] = outage.back_s or now_s
         return events
 
 
@@ -244,35 +271,49 @@ def _shown(group: Sequence[_Outage]) -> Sequence[_Outage]:
     return [outage for outage in group if not outage.is_directory] or group
 
 
-def _described(outages: Sequence[_Outage], one: str, several: str) -> tuple[str, str]:
-    """Return the beginning of a sentence about outages, and for several targets the list of their names."""
-    listed = names([outage.target for outage in outages])
+def _described(outages: Sequence[_Outage], one: str, several: str) -> str:
+    """Return the subject of a sentence about outages, with the verb for one target or for several."""
     if len(outages) == 1:
-        return f"{listed} {one}", ""
+        return f"{outages[0].target} {one}"
     servers = {outage.server for outage in outages}
     of = f" of {directory_of(servers.pop())}" if len(servers) == 1 and servers != {""} else ""
-    return f"{len(outages)} targets{of} {several}", f": {listed}"
+    return f"{len(outages)} targets{of} {several}"
 
 
 def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEvent:
-    """Return the event with its end and with bounds of the duration that hold for each target."""
-    shown = _shown(group)
-    backs = {outage.target: outage.back_s or now_s for outage in group}
-    low_s = min(min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s for outage in shown)
-    high_s = max(backs[outage.target] - outage.up_s for outage in shown)
-    most, least = format_duration(high_s), format_duration(max(low_s, 0.0))
-    long = f"at most {most}" if low_s <= 0 or least == most else f"{least} to {most}"
-    what = _described(shown, "was", "were")
+    """Return the event with its end and with bounds of the durations; targets that returned together share bounds."""
+    shown = sorted(_shown(group), key=lambda outage: outage.back_s or now_s)
+    together: list[list[_Outage]] = []
+    for outage in shown:
+        if not together or (outage.back_s or now_s) > (together[-1][0].back_s or now_s) + _GROUP_S:
+            together.append([])
+        together[-1].append(outage)
+    bounds = [_bounds(each, now_s) for each in together]
+    spans = [f"for {_in_words(*of)}" for of in bounds]
+    if len(shown) > 1:
+        listed = (names([outage.target for outage in each]) for each in together)
+        spans = [f"{several} {span}" for several, span in zip(listed, spans, strict=True)]
+    text = f"{_described(shown, 'was', 'were')} unavailable{':' * (len(shown) > 1)} {'; '.join(spans)}"
     moved = sorted({f"{outage.server} to {outage.new_server}" for outage in shown if outage.new_server})
-    text = f"{what[0]} unavailable for {long}{what[1]}"
     if moved:
         text += f"; failed over from {' and from '.join(moved)}"
     if any(outage.evicted for outage in shown):
         text += "; a client was evicted"
-    ended_s = max((outage.still_s + backs[outage.target]) / 2 for outage in shown)
-    return replace(
-        event, told_s=now_s, text=text, ended_s=max(ended_s, event.began_s), low=max(low_s, 0.0), high=high_s, unit="s"
-    )
+    ended_s = max((outage.still_s + (outage.back_s or now_s)) / 2 for outage in shown)
+    low_s, high_s = min(low_s for low_s, _ in bounds), max(high_s for _, high_s in bounds)
+    ended_s = max(ended_s, event.began_s)
+    return replace(event, told_s=now_s, text=text, ended_s=ended_s, low=low_s, high=high_s, unit="s")
+
+
+def _bounds(outages: Sequence[_Outage], now_s: float) -> tuple[float, float]:
+    """Return bounds in seconds that hold for the duration of each outage."""
+    low_s = min(min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s for outage in outages)
+    return max(low_s, 0.0), max((outage.back_s or now_s) - outage.up_s for outage in outages)
+
+
+def _in_words(low_s: float, high_s: float) -> str:
+    least, most = format_duration(low_s), format_duration(high_s)
+    return f"at most {most}" if low_s <= 0 or least == most else f"{least} to {most}"
 
 
 def names(targets: Sequence[str]) -> str:

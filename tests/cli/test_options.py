@@ -70,6 +70,24 @@ def test_an_invalid_amount_is_refused(kind: click.ParamType[float], word: str) -
         kind.convert(word, None, None)
 
 
+@pytest.mark.parametrize(
+    ("word", "nearest"),
+    [
+        ("1048577", "1MiB"),
+        ("4097", "1MiB"),
+        ("1GB", "953MiB"),
+        ("1400KiB", "1280KiB"),
+        ("10TB", "1TiB"),
+        ("1.1TiB", "1TiB"),
+    ],
+)
+def test_data_per_rank_that_no_plan_can_have_is_refused_with_the_nearest_valid_size(word: str, nearest: str) -> None:
+    (kind,) = [option.type for option in _load("survey").params if option.name == "data_per_rank"]
+    with pytest.raises(click.BadParameter, match=rf"the nearest valid size is {nearest}\.$"):
+        kind.convert(word, None, None)
+    assert kind.convert(nearest, None, None) > 0
+
+
 def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:
     with pytest.raises(click.BadParameter, match="does not exist"):
         OUTPUT.convert(str(tmp_path / "nowhere" / "out.json"), None, None)

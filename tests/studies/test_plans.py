@@ -79,7 +79,7 @@ FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple({"phase_s": phase_s} for phase_s in (0.02, 0.1, 3.0)),
     tuple({"pilot": Pilot(rate, 3 * rate, rate / 1e4, 0.1, rate / 2e4)} for rate in (3e5, 1e8, 1e11)),
     tuple({"files": files} for files in (None, 1, 100_000)),
-    tuple({"data_per_rank": data} for data in (None, 4096, 3 * MIB)),
+    tuple({"data_per_rank": data} for data in (None, 4097, MIB + 1, 3 * MIB, 10**13)),
 )
 REQUEST = Request("survey", "", Path("/"), STUDIES, 60.0, 0.9, 0.1, 1, "")
 # A prime number, at least the number of factors and the largest number of levels.

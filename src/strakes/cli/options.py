@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import write_whole
-from strakes.base.units import parse_bytes, parse_seconds
+from strakes.base.units import parse_bytes, parse_seconds, typed_bytes
 from strakes.runs.choice import with_launcher
 from strakes.runs.impact import Impact, parse_impact
 from strakes.runs.launch import LAUNCHERS, Launch, Launcher
@@ -181,16 +181,29 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
         raise click.BadParameter(f"{error.what}{where}{why}. {error.remedy}".rstrip()) from error
 
 
-def amount(parse: Callable[[str], float], least: str = "") -> Callable[[str], float]:
-    """Return a parser like ``parse`` that refuses amounts of zero, negative amounts and amounts below ``least``."""
+def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """Return a parser like ``parse`` that refuses amounts of zero and negative amounts."""
 
     def read(text: str) -> float:
         value = parse(text)
-        if value <= 0 or (least and value < parse(least)):
-            raise BadInputError(f"must be at least {least}" if least else "must be more than zero")
+        if value <= 0:
+            raise BadInputError("must be more than zero")
         return value
 
     return read
+
+
+def _data_per_rank(text: str) -> int:
+    """Parse the data per rank. Raises BadInputError, with the nearest valid size, for a size that no plan can have."""
+    from strakes.studies.study import LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP
+
+    size = parse_bytes(text)
+    valid = min(max(round(size / PER_RANK_STEP) * PER_RANK_STEP, LEAST_PER_RANK), MOST_PER_RANK)
+    if size != valid:
+        least, most, step = map(typed_bytes, (LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP))
+        limits = f"must be at least {least}, at most {most} and a multiple of {step}"
+        raise BadInputError(f"{limits}; the nearest valid size is {typed_bytes(valid)}")
+    return valid
 
 
 def _hosts(text: str) -> tuple[str, ...]:
@@ -466,12 +479,12 @@ class Amounts:
 
     data_per_rank: int | None = option(
         "Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
-        type=Parsed("size", amount(parse_bytes, "1MiB")),
+        type=Parsed("size", _data_per_rank),
     )
     files: int | None = option(
         "Files that all ranks together create in each metadata phase. Study population: total files at its end. "
         "Study recovery: files that clients create before a fail-over.",
-        type=WholeNumber(1),
+        type=WholeNumber(1, 1 << 30),  # the engine's limit for one rank
     )
     phase_s: float | None = option(
         "Length of each phase, such as 30s.  [default: as the budget allows]", "--phase", type=SECONDS

@@ -14,10 +14,9 @@ from strakes.model.portrait import Figure, Finding
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median
 from strakes.studies.compose import ask, ask_level, lines, uncached
-from strakes.studies.study import BANDWIDTH, Cells, Context, Study
+from strakes.studies.study import BANDWIDTH, PER_RANK_STEP, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
-_TRANSFER = 256 * KIB
 # Reads count as uncached if the page cache held a smaller share of the data.
 _CACHED_SHARE = 0.5
 
@@ -44,7 +43,7 @@ class DataPerProcess(Study):
                 yield self.skipped(reason, data_bytes=level, ranks=context.team)
                 continue
             write = TransferPhase(
-                "write", "write", "file-per-process", "segmented", min(_TRANSFER, level), level, sync="fsync"
+                "write", "write", "file-per-process", "segmented", min(PER_RANK_STEP, level), level, sync="fsync"
             )
             cached = replace(write, name="read-cached", operation="read", sync="close")
             dropped = replace(cached, name="read-dropped", cache="drop")
@@ -136,8 +135,10 @@ class DataPerProcess(Study):
 
 def _levels(context: Context) -> list[int]:
     """Return the amounts per rank in bytes, up to --data-per-rank if it was given."""
-    asked = context.data_per_rank
-    return list(_LEVELS) if asked is None else [*(level for level in _LEVELS if level < asked), asked]
+    if context.data_per_rank is None:
+        return list(_LEVELS)
+    asked = context.amount_bytes(1, PER_RANK_STEP)
+    return [*(level for level in _LEVELS if level < asked), asked]
 
 
 def _resident_share(cell: Measured) -> float | None:

@@ -25,6 +25,9 @@ LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds, as in schemas/plan.json.
 _DAY_S = 86_400.0
+# Valid amounts of --data-per-rank in bytes: a whole number of the transfers of the study data-per-process, and at most
+# 2^30 transfers of 1 KiB, the engine's limit.
+LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP = MIB, 1024 * GIB, 256 * KIB
 Cells = Iterable[Cell | SkippedCell]
 # Axes of a figure: label, unit and, for x, the scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
@@ -110,8 +113,8 @@ class Context:
         size divides it if four transfers fit. A requested amount is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
-            whole = self.data_per_rank // multiple_of * multiple_of
-            return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
+            asked = min(self.data_per_rank, MOST_PER_RANK)
+            return asked // multiple_of * multiple_of or max(64 * KIB, power_of_two_at_most(asked))
         # Reads move the data that was written, so faster reads need more data to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)

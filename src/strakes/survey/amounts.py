@@ -13,7 +13,7 @@ from strakes.base.units import counted, format_bytes, format_seconds, typed_byte
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Phase
-from strakes.studies.study import Context
+from strakes.studies.study import PER_RANK_STEP, Context
 from strakes.survey.request import Request
 
 # Share of the budget for blocks. The rest is for setting up and removing files.
@@ -125,8 +125,8 @@ def refuse_without_room(
             f"--data-per-rank {format_bytes(per_rank)} is too large: {counted(team, 'rank')} need "
             f"{format_bytes(per_rank * team)} together, and strakes uses at most {format_bytes(most_bytes)} here"
         )
-        least = f"Give at most --data-per-rank {typed_bytes(most_bytes // team)}, or fewer --ranks."
-        refused.append((why, least))
+        most = typed_bytes(most_bytes // team // PER_RANK_STEP * PER_RANK_STEP)
+        refused.append((why, f"Give at most --data-per-rank {most}, or fewer --ranks."))
     if files is not None and files >= most_files:
         most = counted(most_files - 1, "file")
         why = f"--files {files:,} is too large: strakes creates at most {most} here"

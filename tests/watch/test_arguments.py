@@ -114,7 +114,7 @@ def test_input_files_are_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
 
 def test_columns_of_a_recording_are_refused(tmp_path: Path, strakes: StrakesRunner) -> None:
     (tmp_path / "server.txt").write_text("### 1700000000\n")
-    done = strakes("watch", "replay", str(tmp_path / "server.txt"), "--equals")
+    done = strakes("watch", "replay", str(tmp_path / "server.txt"), "--value", "rate")
     assert done.returncode == 2 and "a recording has no columns" in done.stderr
 
 

@@ -111,4 +111,4 @@ def test_a_job_that_is_heavy_in_operations_and_bytes_is_one_event_with_its_time(
     begun, ended = (event for event in events if event.kind == "heavy")
     assert begun.key == ended.key and begun.ended_s is None and ended.ended_s is not None
     assert "operations a second" in begun.text
-    assert begun.began_s == pytest.approx(307, abs=3) and ended.ended_s == pytest.approx(411, abs=3)
+    assert begun.began_s == pytest.approx(307, abs=every_s) and ended.ended_s == pytest.approx(411, abs=every_s)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from strakes.watch.level import LevelDetector
 from strakes.watch.reading import CounterReading
 from strakes.watch.replay import changes_of
-from strakes.watch.values import WatchedSeries
+from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import FOR_CHANCE, LEVEL_S, Watch
 
 DAY_S = 86400.0
@@ -163,24 +163,24 @@ def test_a_large_fall_soon_after_a_small_one_is_reported() -> None:
     assert told >= 8
 
 
-def test_an_early_warning_comes_first_and_ends_when_the_change_is_confirmed() -> None:
+def watched(slow: slice) -> list[WatchEvent]:
+    """Return the events of a live watch about a latency that is higher in a part of its values."""
     values = correlated(np.random.default_rng(8), 160, 0.0, 0.05)
-    values[120:] /= 0.6
+    values[slow] /= 0.6
     watch, events = Watch(1.0), []
     for number, value in enumerate(values.tolist()):
         events += watch.add(CounterReading("made up", 1.5e9 + LEVEL_S * number, figures={"p99": value}))
-    warning, over, change = (event for event in events if event.kind != "gap")
+    return [event for event in events if event.kind != "gap"]
+
+
+def test_an_early_warning_comes_first_and_ends_when_the_change_is_confirmed() -> None:
+    warning, over, change = watched(slice(120, None))
     assert warning.kind == over.kind == "early-warning" and warning.key == over.key and not warning.alarm
     assert change.kind == "level" and change.alarm and over.ended_s == change.told_s
     assert warning.told_s < change.told_s and warning.began_s == pytest.approx(1.5e9 + LEVEL_S * 120, abs=LEVEL_S)
 
 
 def test_three_outliers_raise_no_alarm() -> None:
-    values = correlated(np.random.default_rng(8), 160, 0.0, 0.05)
-    values[120:123] /= 0.6
-    watch, events = Watch(1.0), []
-    for number, value in enumerate(values.tolist()):
-        events += watch.add(CounterReading("made up", 1.5e9 + LEVEL_S * number, figures={"p99": value}))
-    events = [event for event in events if event.kind != "gap"]
+    events = watched(slice(120, 123))
     assert not [event for event in events if event.alarm]
     assert all(event.ended_s is not None for event in {event.key: event for event in events}.values())

@@ -1,11 +1,10 @@
-"""Replay of recorded years from CSV files: changes, peer groups, and errors of files."""
+"""Replay of recorded years from CSV files: changes, and errors of files."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,9 +13,7 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.base.errors import BadInputError
-from strakes.watch.peer_group import shares_of_equals
-from strakes.watch.replay import Columns, changes_of, read_series, replay
-from strakes.watch.values import WatchedSeries
+from strakes.watch.replay import Columns, read_series, replay
 
 DAY_S = 86400.0
 
@@ -63,118 +60,6 @@ def test_the_command_prints_events_and_writes_json(tmp_path: Path, strakes: Stra
     events = json.loads((tmp_path / "out.json").read_text())["events"]
     assert [event["kind"] for event in events if event["alarm"]] == ["level"]
     assert strakes("watch", "replay", str(tmp_path / "year.csv")).returncode == 2
-
-
-TARGETS = Columns("time", "rate", ("target",))
-
-
-def write_targets(path: Path, slow: Callable[[int], float], load: float, noise: float) -> None:
-    """Write eight equal targets for 300 days. ``slow``: factor of OST0003 by day; ``load``: drift of all by day."""
-    generator = np.random.default_rng(5)
-    of_all = np.cumsum(load * generator.standard_normal(300))
-    rows = [
-        (
-            1.5e9 + day * DAY_S,
-            f"OST{target:04x}",
-            100 * (slow(day) if target == 3 else 1.0) * np.exp(of_all[day] + noise * generator.standard_normal()),
-        )
-        for day in range(300)
-        for target in range(8)
-    ]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("time", "target", "rate"), *rows])
-
-
-def test_the_slow_target_of_a_peer_group_is_named_under_a_varying_load(tmp_path: Path) -> None:
-    write_targets(tmp_path / "targets.csv", lambda day: 0.8 if day >= 200 else 1.0, load=0.2, noise=0.1)
-    alarms = [event for event in replay(tmp_path / "targets.csv", TARGETS, 0.02, equals=True).events if event.alarm]
-    slowest = min(alarms, key=lambda event: event.size or 1.0)
-    assert slowest.subject == "OST0003"
-    assert slowest.size is not None
-    assert 0.74 < slowest.size < 0.86
-    assert 0 <= (slowest.told_s - 1.5e9) / DAY_S - 200 < 30
-    assert len(alarms) <= 2
-
-
-@pytest.mark.parametrize(("slow_days", "load"), [(range(0), 0.2), (range(200, 203), 0.0)])
-def test_equal_targets_and_a_short_drop_raise_no_alarm(tmp_path: Path, slow_days: range, load: float) -> None:
-    write_targets(tmp_path / "targets.csv", lambda day: 0.5 if day in slow_days else 1.0, load, noise=0.03)
-    result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
-    assert result.alarms == 0 and all(event.kind == "early-warning" for event in result.events)
-
-
-@pytest.mark.parametrize(
-    ("shifts_s", "value", "why"), [((0, 1, 2), 5, "no time has values"), ((0, 0, 0), 0, "zero or")]
-)
-def test_a_peer_group_that_cannot_be_compared_is_refused_with_the_reason(
-    tmp_path: Path, shifts_s: tuple[int, ...], value: int, why: str
-) -> None:
-    rows = (
-        f"{1.7e9 + day * DAY_S + shift_s},{name},{value}\n"
-        for day in range(9)
-        for name, shift_s in zip("abc", shifts_s, strict=True)
-    )
-    (tmp_path / "year.csv").write_text(f"start,app,rate\n{''.join(rows)}")
-    with pytest.raises(BadInputError, match="cannot be compared with each other") as caught:
-        replay(tmp_path / "year.csv", COLUMNS, equals=True)
-    assert why in caught.value.why
-
-
-@pytest.mark.parametrize("targets", [3, 4, 8])
-@pytest.mark.parametrize("ratio", [0.5, 0.8])
-def test_a_slow_target_does_not_bias_the_shares_of_its_peer_group(targets: int, ratio: float) -> None:
-    days = np.arange(600.0)
-    changed = []
-    for seed in range(10):
-        generator = np.random.default_rng(seed)
-        load = np.cumsum(0.1 * generator.standard_normal(600))
-        series = []
-        for target in range(targets):
-            noise = 0.2 * generator.standard_normal() + 0.1 * generator.standard_normal(600)
-            fall = np.where((target == 1) & (days >= 300), ratio, 1.0)
-            series.append(WatchedSeries(f"OST{target}", days * DAY_S, 100 * np.exp(load + noise) * fall))
-        shares = shares_of_equals(series)
-        changed.append([np.median(share.values[300:]) / np.median(share.values[:300]) for share in shares])
-    expected = [ratio if target == 1 else 1.0 for target in range(targets)]
-    assert np.mean(changed, axis=0) == pytest.approx(expected, rel=0.04)
-
-
-def test_a_lasting_drop_is_a_slow_target_when_it_is_confirmed(tmp_path: Path) -> None:
-    slow_days = {*range(200, 260)}
-    write_targets(tmp_path / "targets.csv", lambda day: 0.5 if day in slow_days else 1.0, load=0.0, noise=0.03)
-    result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
-    slow = next(event for event in result.events if event.kind == "slow-target")
-    assert slow.subject == "OST0003" and slow.alarm and result.alarms == 1
-    assert "against the others, from 1.0" in slow.text and slow.text.endswith(" times their mean")
-    assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202 and 203 <= (slow.told_s - 1.5e9) / DAY_S <= 212
-    assert slow.ended_s is not None or len(result.events) > 1
-
-
-def test_a_further_fall_of_a_slow_target_is_a_second_event() -> None:
-    times = np.asarray(1.5e9 + DAY_S * np.arange(260), dtype=np.float64)
-    values = np.asarray(np.exp(0.05 * np.random.default_rng(4).standard_normal(260)), dtype=np.float64)
-    values[200:] *= 0.9
-    values[212:] *= 0.6
-    events = changes_of(WatchedSeries("OST1", times, values), 0.05, worse_up=False, of_equals=True)
-    assert [event.kind for event in events if event.alarm] == ["slow-target", "slow-target"]
-
-
-@pytest.mark.parametrize("gone", [False, True])
-def test_a_target_whose_rows_end_early_is_named(tmp_path: Path, gone: bool) -> None:
-    generator = np.random.default_rng(2)
-    with (tmp_path / "targets.csv").open("w") as file:
-        file.write("time,target,rate\n")
-        for day in range(200):
-            for target in range(3):
-                # Every target lacks some values, and some days are missing.
-                if day % 20 < 17 and generator.random() > 0.2 and not (gone and target == 1 and day >= 120):
-                    rate = 100 * np.exp(0.05 * generator.standard_normal())
-                    file.write(f"{1.5e9 + day * DAY_S},OST{target},{rate}\n")
-    events = replay(tmp_path / "targets.csv", TARGETS, equals=True).events
-    gaps = [event for event in events if event.kind == "gap"]
-    assert [event.subject for event in gaps] == (["OST1"] if gone else [])
-    for event in gaps:
-        assert 112 <= (event.began_s - 1.5e9) / DAY_S <= 125 and not event.alarm and "until 2018-01" in event.text
 
 
 def day_rows(time: str = "%Y-%m-%d", value: str = "{:.2f}") -> list[tuple[str, str]]:

@@ -82,21 +82,3 @@ def test_one_long_request_among_few_makes_no_slow_target() -> None:
     few = {"open": OfKind(9, 0.009, 0.00001), "mkdir": OfKind(2, 0.2, 0.039)}
     many = {"open": OfKind(50, 0.05, 0.0001), "mkdir": OfKind(9, 0.05, 0.001)}
     assert slow_among(few, many) == []
-
-
-@pytest.mark.parametrize("since_s", [211.0, 220.0, 228.0, 236.0])
-def test_the_onset_of_slowness_within_a_window_is_dated(since_s: float) -> None:
-    # Requests per second and seconds per request; clients that wait send fewer requests to a slow target.
-    fast, slow = (100.0, 0.005), (8.0, 0.5)
-    group, counted, events = SlowTargets("data target"), {"osd.0": Work(0, 0), "osd.1": Work(0, 0)}, []
-    for reading in range(20):
-        events += group.add(30.0 * reading, dict(counted))
-        for target, work in counted.items():
-            slow_s = min(max(30.0 * (reading + 1) - since_s, 0.0), 30.0) if target == "osd.1" else 0.0
-            parts = ((slow_s, *slow), (30.0 - slow_s, *fast))
-            counted[target] = Work(
-                work.requests + sum(long_s * rate for long_s, rate, _ in parts),
-                work.busy_s + sum(long_s * rate * took_s for long_s, rate, took_s in parts),
-            )
-    (event,) = events
-    assert event.subject == "data target osd.1" and event.began_s == pytest.approx(since_s, abs=5)

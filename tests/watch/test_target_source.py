@@ -183,8 +183,8 @@ def test_nearly_full_and_unavailable_osds_are_reported(tmp_path: Path) -> None:
         events += watch.add(source.read(float(second)))
     full, away_events = ([event for event in events if event.kind == kind] for kind in ("saturation", "outage"))
     assert [event.text for event in full] == [f"osd.{number} is 92% full" for number in range(3)]
-    # The onset is the middle between the readings at 1180 and 1210.
-    assert {event.began_s for event in full} == {1195.0}
+    # The first reading after 1180 is at 1210.
+    assert {event.began_s for event in full} == {1210.0}
     begins, ends = away_events
     assert begins.text == "2 targets of /fs are unavailable, for at least 30 s: osd.0, osd.1"
     assert begins.key == ends.key

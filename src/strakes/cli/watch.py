@@ -292,9 +292,6 @@ def replay_command(
     by: tuple[str, ...] = option(
         "Make a series for each value of this column; may be repeated.", default=(), metavar="COL"
     ),
-    equals: bool = option(
-        "Compare series that should behave alike, such as data targets, and name one that falls behind.", default=False
-    ),
     worse: str = option(
         "Direction that is worse; up for latencies.", type=click.Choice(["down", "up"]), default="down"
     ),
@@ -314,8 +311,8 @@ def replay_command(
     _spare(json, *files)
     document: dict[str, object]
     if all(map(is_recording, files)):
-        if time or value or by or equals:
-            what = "--time, --value, --by and --equals are for CSV files; a recording has no columns"
+        if time or value or by:
+            what = "--time, --value and --by are for CSV files; a recording has no columns"
             raise BadInputError(what, where=first, remedy="Leave out these options.")
         watch, contents, versions = Watch(false_alarms_a_month), Contents(), []
         for reading in readings(files):
@@ -336,7 +333,7 @@ def replay_command(
             what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
             raise BadInputError(what, where=first, remedy=remedy)
         columns = Columns(time, value, by)
-        result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up", equals=equals)
+        result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up")
         events, notes = list(result.events), [*result.notes, result.summary]
         document = {key: getattr(result, key) for key in ("alarms", "months", "learning", "passed_over")}
     listed = [{**asdict(event), "alarm": event.alarm} for event in events]

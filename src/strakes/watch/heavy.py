@@ -23,7 +23,7 @@ _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 # Windows of 15 seconds until the begin or end of a heavy load is reported. The delay grows in proportion.
 _WINDOWS = 2
-# A job below 25% of the reported rate is quiet. A job below 75% was quiet in a part of the window.
+# A job below 25% of the reported rate is quiet. A job below 75% of its largest rate began within the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 # A load that stays unusual for this number of windows (1,800 seconds) becomes the usual one.
@@ -34,11 +34,9 @@ _FORGET = math.exp(-WINDOW_S / 3600)
 
 @dataclass
 class _Heavy:
-    """A reported job. ``share``: rate in the last window, which began at ``window_s``, divided by the reported rate."""
+    """A reported job. ``quiet``: number of quiet windows until now, of which the first began at ``over_s``."""
 
     event: WatchEvent
-    window_s: float
-    share: float = 1.0
     quiet: int = 0
     over_s: float = 0.0
 
@@ -126,7 +124,7 @@ class HeavyJobs:
     def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         total = sum(rates.values())
         usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
-        events = self._ended(began_s, ended_s, rates)
+        events = self._ended(began_s, rates)
         risen = total > _LOAD_TIMES * max(usual, 1e-9) and total > max(self._usual, default=0.0) and usual < math.inf
         ordinary = not risen and not self._told
         self._unusual = 0 if ordinary else self._unusual + 1
@@ -152,8 +150,6 @@ class HeavyJobs:
     def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
         full = [row for row in run if row[1] >= _FULL_SHARE * max(rate for _, rate, _ in run)]
         rate, total = median([row[1] for row in full]), median([row[2] for row in full])
-        # The heavy load may have begun within the first window.
-        first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
         rest = {f"next {number}": name for number, (name, _) in enumerate(self.top[:3], 1) if name != job}
         of_unit = "" if self._unit == "bytes" else f" {self._unit}"
         own, all_jobs, before = (
@@ -162,7 +158,7 @@ class HeavyJobs:
         event = WatchEvent(
             "heavy",
             job,
-            first_s,
+            run[0][0],
             ended_s,
             f"{self._who}{job} causes {rate / total:.0%} of the load: {own}{of_unit} a second, "
             f"all together {all_jobs}, usual {before}",
@@ -174,24 +170,20 @@ class HeavyJobs:
             evidence={f"{self._unit}_per_s": rate, "all": total, "usual": usual, **rest},
         )
         del self._rises[job]
-        self._told[job] = _Heavy(event, run[-1][0])
+        self._told[job] = _Heavy(event)
         # Add all windows but the last one, which _count() adds.
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             self._add_apart(job, rate, until_s - began_s)
         return event
 
-    def _ended(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
+    def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         events = []
         for job, heavy in list(self._told.items()):
-            share = min(1.0, rates.get(job, 0.0) / float(heavy.event.evidence[f"{self._unit}_per_s"]))
-            heavy.quiet = heavy.quiet + 1 if share < _QUIET else 0
-            if heavy.quiet == 1 and heavy.share < _FULL_SHARE:
-                # The rate was already lower in the previous window, so the load ended within that window.
-                heavy.over_s = heavy.window_s + heavy.share * (began_s - heavy.window_s)
-            elif heavy.quiet == 1:
-                heavy.over_s = began_s + share * (ended_s - began_s)
-            heavy.window_s, heavy.share = began_s, share
+            quiet = rates.get(job, 0.0) < _QUIET * float(heavy.event.evidence[f"{self._unit}_per_s"])
+            heavy.quiet = heavy.quiet + 1 if quiet else 0
+            if heavy.quiet == 1:
+                heavy.over_s = began_s
             if heavy.quiet >= _WINDOWS:
                 del self._told[job]
-                events.append(replace(heavy.event, ended_s=max(heavy.over_s, heavy.event.began_s)))
+                events.append(replace(heavy.event, ended_s=heavy.over_s))
         return events

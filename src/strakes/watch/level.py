@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from strakes.stats.change import LEARN, REACH, Change, Detector, Grade
-from strakes.watch.values import Kind, WatchEvent
+from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
@@ -22,20 +22,14 @@ class LevelDetector:
     """Detects level shifts of the metric ``name``.
 
     ``alarms_a_month``: accepted number of false changes a month, up and down together. ``worse_up``: higher values are
-    worse. ``of_equals``: values are relative to the peer group, so a change to the worse is reported as a slow target.
+    worse.
     """
 
     def __init__(
-        self,
-        name: str,
-        alarms_a_month: float,
-        scale: Literal["log", "plain"] = "log",
-        *,
-        worse_up: bool = False,
-        of_equals: bool = False,
+        self, name: str, alarms_a_month: float, scale: Literal["log", "plain"] = "log", *, worse_up: bool = False
     ) -> None:
         self.alarms_a_month = alarms_a_month
-        self._name, self._scale, self._worse_up, self._of_equals = name, scale, worse_up, of_equals
+        self._name, self._scale, self._worse_up = name, scale, worse_up
         self._changes = Detector(0.0)
         self._rhythm: Rhythm | None = None
         # Unix times of the latest values; number of all values so far.
@@ -125,14 +119,9 @@ class LevelDetector:
             return None
         better = (growth < 0) == self._worse_up
         by, least, most = (_change(size, relative=relative) for size in sizes)
-        text = f"{self._name} changed by {by} ({least} to {most})"
-        if self._of_equals:
-            text += f" against the others, from {before:.2f} to {after:.2f} times their mean"
-        else:
-            text += f", from {before:.4g} to {after:.4g}"
-        confirmed: Kind = "slow-target" if self._of_equals and not better else "level"
+        text = f"{self._name} changed by {by} ({least} to {most}), from {before:.4g} to {after:.4g}"
         return WatchEvent(
-            confirmed if change.grade == "confirmed" else "early-warning",
+            "level" if change.grade == "confirmed" else "early-warning",
             self._name,
             self._time(change.begin),
             told_s,

@@ -22,25 +22,20 @@ MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 _MOST_CONNECTIONS = 16
 
-# Labels of a series (one, two or three) -> its value.
-OfOne = Mapping[str, float]
-OfTwo = Mapping[tuple[str, str], float]
-OfThree = Mapping[tuple[str, str, str], float]
-
 
 @dataclass
 class Now:
-    """Values for the next scrape: labels -> value for each metric family. Updates replace the whole object."""
+    """Values for the next scrape: label or labels -> value for each metric family. Updates replace the whole object."""
 
-    latencies: OfThree = field(default_factory=dict)
-    alarms: OfTwo = field(default_factory=dict)
-    events: OfOne = field(default_factory=dict)
-    levels: OfOne = field(default_factory=dict)
-    missed: OfOne = field(default_factory=dict)
-    deliveries: OfTwo = field(default_factory=dict)
-    top: OfThree = field(default_factory=dict)
-    full: OfOne = field(default_factory=dict)
-    service_s: OfOne = field(default_factory=dict)
+    latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    alarms: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    events: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
+    missed: Mapping[str, float] = field(default_factory=dict)
+    deliveries: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    top: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    full: Mapping[str, float] = field(default_factory=dict)
+    service_s: Mapping[str, float] = field(default_factory=dict)
 
 
 # Field of Now -> name, labels and help of its metric family. Prometheus reserves the labels "quantile" and "job".

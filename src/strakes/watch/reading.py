@@ -120,11 +120,6 @@ class Window:
     ended_s: float
     work: Mapping[str, Work]
 
-    @property
-    def seconds(self) -> float:
-        """Return the length in seconds."""
-        return self.ended_s - self.began_s
-
 
 class Windows:
     """Cuts the counters of one group into windows. A clock step discards the current window."""

@@ -68,7 +68,7 @@ class Contents:
         seen = self._seen
         lines = {
             "slow targets: the recording has no counters of servers": "work" in seen,
-            "slow targets: the counters of servers have no timestamps": "work" not in seen or "times" in seen,
+            "slow targets: the counters of servers have no service times": "work" not in seen or "times" in seen,
             "who causes the load: the recording has no job_stats": "jobs" in seen,
             "outages: the recording has neither the serving targets nor the waits of clients": seen
             & {"serving", "waits"},

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,15 +21,12 @@ from strakes.base.units import counted, format_duration
 from strakes.stats.change import LEARN
 from strakes.watch.level import MONTH_S, LevelDetector
 from strakes.watch.outages import names
-from strakes.watch.peer_group import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 # Maximum number of rows: four series, one value per minute, for a year. Memory grows in proportion.
 MOST_ROWS = 2_000_000
-# False alarms about single members per accepted false alarm of a series: below 1, because blaming a member costs more.
-_FOR_CHANCE_OF_EQUALS = 0.5
 # A change to the worse that begins within three days of the previous one belongs to the same alarm.
 _ONE_ALARM_S = 3 * 86400.0
 # Largest accepted value; counters have 8 bytes. Powers and sums of such values are finite.
@@ -170,53 +166,24 @@ def _series(name: str, rows: list[tuple[float, float]]) -> WatchedSeries:
     return WatchedSeries(name, times, values)
 
 
-def replay(
-    path: Path,
-    columns: Columns,
-    alarms_a_month: float = ALARMS_A_MONTH,
-    *,
-    worse_up: bool = False,
-    equals: bool = False,
-) -> Replay:
+def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH, *, worse_up: bool = False) -> Replay:
     """Run the detector of level shifts over every series of the file. Raises BadInputError if the file is not usable.
 
-    ``worse_up``: higher values are worse. ``equals``: the series form a peer group, and each series is divided by the
-    simultaneous mean of its peers.
+    ``worse_up``: higher values are worse.
     """
     series, passed_over = read_series(path, columns)
-    events: list[WatchEvent] = []
-    if equals:
-        events += ended_early(series)
-        series = _shares(series, path)
-    allowed = (_FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)
-    for each in series:
-        events += changes_of(each, allowed, worse_up=worse_up, of_equals=equals)
+    allowed = FOR_CHANCE * alarms_a_month / len(series)
+    events = [event for each in series for event in changes_of(each, allowed, worse_up=worse_up)]
     learning = tuple(each.name for each in series if len(each.times) < LEARN)
     span_s = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     return Replay(tuple(events), len(series), learning, passed_over, span_s / MONTH_S)
 
 
-def _shares(series: list[WatchedSeries], path: Path) -> list[WatchedSeries]:
-    """Return series relative to their peers. Raises BadInputError if they lack common times or values above zero."""
-    if shares := [share for share in shares_of_equals(series) if len(share.times)]:
-        return shares
-    counts = Counter(time_s for member in series for time_s in member.times.tolist())
-    if max(counts.values()) >= FEWEST_EQUALS:
-        why = f"at times with {FEWEST_EQUALS} or more series, at least half of the values are zero or negative"
-        remedy = "Give --value a column whose values are above zero, such as rates or times."
-    else:
-        why = f"no time has values of {FEWEST_EQUALS} or more series"
-        remedy = "Give --by the column that names the series that should behave alike; their rows need the same times."
-    raise BadInputError("the series cannot be compared with each other", where=str(path), why=why, remedy=remedy)
-
-
-def changes_of(
-    series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, of_equals: bool = False
-) -> list[WatchEvent]:
-    """Return the changes of one series with their ends. ``of_equals``: the series is a member of a peer group."""
+def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) -> list[WatchEvent]:
+    """Return the changes of one series with their ends."""
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
-    levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up, of_equals=of_equals)
+    levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
     # The detector repeats an event with its end, so keep the last version of each event.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())

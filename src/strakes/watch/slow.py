@@ -48,7 +48,7 @@ class SlowTargets:
         self._group = group
         self._windows = Windows()
         self._deviations: dict[str, deque[float]] = {}
-        self._slow_for: dict[str, list[_SlowWindow]] = {}
+        self._slow_for: dict[str, list[tuple[Window, _Compared]]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
         """Member -> its event, while the member is slow."""
@@ -88,23 +88,20 @@ class SlowTargets:
             past.append(deviation)
             return None
         run = self._slow_for.get(name, [])
-        if not run or window.began_s - run[-1].window.began_s > _APART_S:
+        if not run or window.began_s - run[-1][0].began_s > _APART_S:
             run = self._slow_for[name] = []
-        run.append(_SlowWindow(window, compared, window.work[name].busy_s / window.seconds))
+        run.append((window, compared))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
         return self._tell(name, run, window, named) if len(run) >= wanted else None
 
-    def _tell(self, name: str, run: list[_SlowWindow], window: Window, named: Named) -> WatchEvent:
-        ratios = sorted(slow.times.took_s / slow.times.others_s for slow in run)
+    def _tell(self, name: str, run: list[tuple[Window, _Compared]], window: Window, named: Named) -> WatchEvent:
+        ratios = sorted(times.took_s / times.others_s for _, times in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
-        took, others = (median(getattr(slow.times, each) for slow in run) for each in ("took_s", "others_s"))
-        # If the target became slow within the first window, it was less busy there: interpolate the onset.
-        first = run[0]
-        share = min(1.0, first.busy / median(slow.busy for slow in run[1:]))
+        took, others = (median(getattr(times, each) for _, times in run) for each in ("took_s", "others_s"))
         self.told[name] = WatchEvent(
             "slow-target",
             named.subject,
-            first.window.ended_s - share * first.window.seconds,
+            run[0][0].began_s,
             window.ended_s,
             f"{named.subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
             size=median(ratios),
@@ -139,15 +136,6 @@ class _Compared:
     took_s: float
     least_s: float
     others_s: float
-
-
-@dataclass(frozen=True)
-class _SlowWindow:
-    """A window in which the member was slow; ``busy``: its utilization."""
-
-    window: Window
-    times: _Compared
-    busy: float
 
 
 @dataclass

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from strakes.base.errors import StrakesError
@@ -18,21 +17,11 @@ from strakes.targets.lustre_lfs import getname
 from strakes.targets.lustre_servers import addresses, hosts, ways_to_servers
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import Answers, get_param
-from strakes.targets.nfs import NfsMount, NfsOperation, NfsTarget, read_mountstats
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
 from strakes.watch.probing import MountCheck
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host, grown
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
-_MOUNTSTATS = Path("/proc/self/mountstats")
-# Class of an NFS operation. All other operations, on names and attributes, are metadata.
-_CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
-# Minimum time of an operation in seconds, in the place of zero: the kernel counts whole milliseconds.
-_LEAST_S = 1e-5
-# Larger times are negative numbers, which Linux 3.10 prints as unsigned 64-bit numbers.
-_WRAPPED_S = 2.0**62 / 1000
-# Number of readings, 10 seconds apart, with waiting requests but no replies after which a hang is reported.
-_SILENT = 2
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every
 # fourth reading, and in each of the four readings after a change of the server.
@@ -118,8 +107,6 @@ class TargetSource:
     name: str
     target: Target
     every_s: float = _EVERY_S
-    # Whether another source reports the waits of clients.
-    waits_elsewhere: bool = False
     probed: bool = True
     spent_s: Callable[[], float] = _spent_s
     _cost_s: float = 0.0
@@ -177,7 +164,7 @@ class TargetSource:
             lines.append(f"slow targets: {next(iter(reasons), 'no counters of targets can be read')}")
         elif reading.work.keys() == {DISKS}:
             lines.append("slow targets: a local disk has no peers to compare with")
-        if reading.serving is None and not self.waits_elsewhere and not local:
+        if reading.serving is None and not local:
             rest = "; only the waits of the probe are seen" if self.probed else ""
             lines.append(f"outages: no counters show which server serves{rest}")
         if not reading.clients and local:
@@ -203,76 +190,6 @@ class TargetSource:
         before, since = self._numbers.get(target, (number, 0.0))
         self._numbers[target] = (number, since if number == before else time_s)
         return self._numbers[target][1]
-
-
-class NfsSource:
-    """Source for an NFS mount: the client's counters of requests, and whether the server answers.
-
-    ``server``: host name of the server. ``read_text`` returns /proc/self/mountstats. The mount itself is never read, so
-    the source works while the server does not answer.
-    """
-
-    every_s = 10.0
-
-    def __init__(
-        self,
-        mount_point: str,
-        server: str,
-        read_text: Callable[[], str] = lambda: _MOUNTSTATS.read_text("utf-8", "replace"),
-    ) -> None:
-        self.name = f"{mount_point} NFS client"
-        self._mount_point, self._server, self._read_text = mount_point, server, read_text
-        self._before: NfsMount | None = None
-        # Time of the last reading without waiting requests or with new replies; number of readings since then.
-        self._answered_s, self._silent = 0.0, 0
-
-    def read(self, time_s: float) -> CounterReading:
-        """Return the latencies and interruptions since the last reading, or a reading with the error."""
-        try:
-            now = read_mountstats(self._read_text(), self._mount_point)
-        except OSError as error:
-            return CounterReading(self.name, time_s, missing=(f"{_MOUNTSTATS} cannot be read: {error.strerror}",))
-        if now is None:
-            return CounterReading(self.name, time_s, missing=(f"{_MOUNTSTATS} has no entry for {self._mount_point}",))
-        before, self._before = self._before, now
-        if before is None:
-            self._answered_s = time_s
-            return CounterReading(self.name, time_s)
-        figures, waits = self._figures(before, now), self._waits(time_s, before, now)
-        return CounterReading(self.name, time_s, figures=figures, waits=waits)
-
-    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return an empty tuple, because the readings themselves report errors."""
-        del reading
-        return ()
-
-    def _figures(self, before: NfsMount, now: NfsMount) -> dict[str, float]:
-        """Return metric -> mean reply time or queue time in seconds, for reads, writes and metadata operations."""
-        totals: dict[str, list[float]] = {}
-        for name, operation in now.operations.items():
-            if name != "NULL" and max(operation.queue_s, operation.rtt_s, operation.execute_s) <= _WRAPPED_S:
-                earlier = before.operations.get(name, NfsOperation(0.0, 0.0))
-                total = totals.setdefault(_CLASSES.get(name, "metadata"), [0.0, 0.0, 0.0])
-                total[0] += grown(earlier.operations, operation.operations)
-                total[1] += grown(earlier.rtt_s, operation.rtt_s)
-                total[2] += grown(earlier.queue_s, operation.queue_s)
-        figures = {}
-        for name, (count, rtt_s, queue_s) in totals.items():
-            if count:
-                figures[f"answer to {name} on {self._mount_point}"] = max(rtt_s / count, _LEAST_S)
-                figures[f"queue of {name} on {self._mount_point}"] = max(queue_s / count, _LEAST_S)
-        return figures
-
-    def _waits(self, time_s: float, before: NfsMount, now: NfsMount) -> tuple[Interruption, ...]:
-        """Return the interruption while the server does not answer, and once more with its end; otherwise nothing."""
-        answered_s, silent = self._answered_s, self._silent
-        if now.received == before.received and now.sent > now.received:
-            self._silent, ended_s = silent + 1, None
-        else:
-            self._answered_s, self._silent, ended_s = time_s, 0, time_s
-        if max(silent, self._silent) < _SILENT:
-            return ()
-        return (Interruption(self._server, answered_s, ended_s, within_s=self.every_s),)
 
 
 def reading_of_counters(
@@ -306,10 +223,6 @@ def sources_of(
 ) -> list[CounterSource]:
     """Return the sources for the directory of a target. ``probed``: a probe works in the directory."""
     name = str(target.path)
-    if isinstance(target, NfsTarget):
-        mount = target.mount
-        client = NfsSource(mount.mount_point, mount.source.partition(":/")[0].strip("[]"))
-        return [client, TargetSource(name, target, waits_elsewhere=True, probed=probed)]
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
     parameters = (*CLIENT_PARAMETERS, *SERVER_PARAMETERS)

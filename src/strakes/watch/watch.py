@@ -22,7 +22,7 @@ FOR_CHANCE = 2.0
 LEVEL_S = 300.0
 # Maximum number of metrics. Memory grows in proportion.
 MOST_FIGURES = 200
-# A longer interval between two readings is reported as a gap. After it, the onset of a saturation is unknown.
+# A longer interval between two readings is reported as a gap.
 _GAP_S = 300.0
 # Shares of the capacity at which a saturation begins and ends. With a single bound, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
@@ -41,8 +41,6 @@ class Watch:
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._names: dict[str, Named] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
-        # Capacity -> last time at which its used share was below the bound.
-        self._less_s: dict[tuple[str, str], float] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
@@ -134,17 +132,12 @@ class Watch:
         for subject, share in shares.items():
             key, now_s = (reading.source, subject), reading.time_s
             if key not in self._saturated and share >= _SATURATED:
-                less_s = self._less_s.get(key, now_s)
-                began_s = (less_s + now_s) / 2 if 0 <= now_s - less_s <= _GAP_S else now_s
-                event = WatchEvent(
-                    "saturation", subject, began_s, now_s, words.format(subject, share), size=share, unit="share"
-                )
+                text = words.format(subject, share)
+                event = WatchEvent("saturation", subject, now_s, now_s, text, size=share, unit="share")
                 self._saturated[key] = event
                 events.append(event)
             elif key in self._saturated and share < _RELIEVED:
                 events.append(replace(self._saturated.pop(key), ended_s=now_s))
-            if share < _SATURATED:
-                self._less_s[key] = now_s
         return events
 
     def _figure(self, time_s: float, name: str, value: float) -> list[WatchEvent]:

@@ -23,7 +23,7 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
 from strakes.studies.population import Population
-from strakes.studies.restart_dump import RestartDump
+from strakes.studies.scenarios import RestartDump
 from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers

@@ -14,7 +14,7 @@ from strakes.model.phases import TransferPhase
 from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
 from strakes.report.words import PATTERNS
-from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, lines, operation_of, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask, lines, operation_of
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
@@ -94,7 +94,7 @@ class AccessPatterns(Study):
             # of it in the largest possible requests, because the time of writing is not measured.
             block = max(1, amount // ranks // size) * size
             largest = math.gcd(block, _SIZES[-1])
-            direct = bypasses_cache(context)
+            direct = context.bypasses_cache
             make = TransferPhase(
                 "make", "write", "shared-file", "segmented", largest, block, sync="fsync", direct=direct
             )
@@ -103,9 +103,9 @@ class AccessPatterns(Study):
             )
             return self.cell(context, key, settings, (make, read), WRITE_AND_READ[1:])
         if pattern == "SFSA strided":
-            phases = write_and_read(context, size, size, "shared-file", "strided", amount // size)
+            phases = context.write_and_read(size, size, "shared-file", "strided", amount // size)
         else:
-            phases = write_and_read(context, size, amount, "file-per-process" if pattern == "MFWA" else "shared-file")
+            phases = context.write_and_read(size, amount, "file-per-process" if pattern == "MFWA" else "shared-file")
         return self.cell(context, key, settings, phases, WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:

@@ -9,7 +9,7 @@ from strakes.base.language import gettext
 from strakes.model.answers import Claim, Part, Question
 from strakes.model.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import ask, level_text
+from strakes.studies.compose import ask, title_of
 from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
@@ -87,11 +87,9 @@ class Against(Study):
         Also return the questions of the inner study for each side separately.
         """
         pairs = self._pairs(results)
-        each = [
-            question
-            for a, b in pairs
-            for question in ask(self.name, a.id.removeprefix("A/"), _title(a), [("A", [a]), ("B", [b])], advises=False)
-        ]
+        each: list[Question] = []
+        for a, b in pairs:
+            each += ask(self.name, a.id.removeprefix("A/"), title_of(a), [("A", [a]), ("B", [b])], advises=False)
         means: list[Question] = []
         for name, (title, cells) in self.inner.means(self._side(results, "A")).items():
             sides = [("A", cells), ("B", [b for cell in cells for a, b in pairs if a.id == cell.id])]
@@ -161,10 +159,3 @@ class Against(Study):
 
 def _side_text(side: str, text: str) -> str:
     return gettext("{side}: {text}", side=side, text=text)
-
-
-def _title(cell: Measured) -> str:
-    """Return the title of a cell: its operation, then the levels of its other factors."""
-    levels = {name: value for name, value in cell.settings.items() if name not in (_SIDE, "axis")}
-    ordered = sorted(levels, key=lambda name: name != "operation")
-    return ", ".join(level_text(name, levels[name]) for name in ordered)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.model.answers import Question
 from strakes.model.cell import Measure
-from strakes.model.portrait import Figure, Finding, Headline, Reference
+from strakes.model.portrait import Figure, Finding, Reference
 from strakes.model.results import Measured, Results
 from strakes.stats.usl import FEWEST_LEVELS, Scalability, fit
 from strakes.studies.compose import ask_level, interval_of, lines
-from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
+from strakes.studies.small_files import HOUR_S, files_that_fit, pool_phase
 from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
@@ -150,13 +150,6 @@ class ClientScaling(Study):
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the question "how many clients are enough?"."""
         return ask_level(self.name, "saturation", gettext("clients that write small files"), results.where(), "clients")
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate at the largest number of clients."""
-        one, several = "small files by {count} client", "small files by {count} clients"
-        return [
-            Headline(ngettext(one, several, int(cell.settings["clients"])), cell.id) for cell in results.where()[-1:]
-        ]
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:

@@ -1,27 +1,20 @@
-"""Building blocks of several studies: phases, series, questions, and tests whether a cache answered."""
+"""Building blocks of several studies: series, questions, titles, and tests whether a cache answered."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from strakes.base.language import gettext
-from strakes.base.units import MIB, format_value
+from strakes.base.units import format_value
 from strakes.model.answers import Mean, Option, Question
 from strakes.model.cell import Measure
-from strakes.model.phases import Access, Sharing, Stop, TransferPhase
-from strakes.model.plan import WholePhase
 from strakes.model.portrait import CellEstimate, IntervalOf, Point, Series, Setting
 from strakes.model.results import Measured
 from strakes.stats.interval import Interval, median
-from strakes.studies.study import Context
 from strakes.targets.mountinfo import own_cache
-
-# A page cache counts as dropped if it holds at most this share of the files.
-_DROPPED_SHARE = 0.05
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
@@ -34,48 +27,8 @@ def rates(*phases: str) -> tuple[Measure, ...]:
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
-# The measures of the two phases of ``write_and_read``.
+# The measures of the two phases of ``Context.write_and_read``.
 WRITE_AND_READ = bandwidths("write", "read")
-
-
-def write_and_read(
-    context: Context,
-    transfer: int,
-    amount: int,
-    files: Sharing = "file-per-process",
-    access: Access = "segmented",
-    segments: int = 1,
-    *,
-    direct: bool = False,
-    rank_shift: int = 0,
-    stop: Stop | None = None,
-) -> tuple[WholePhase, ...]:
-    """Return phases that write ``amount`` bytes per rank and segment, with fsync, and then read them past the cache."""
-    stop = stop or context.stonewall()
-    write = TransferPhase(
-        "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
-    )
-    read = replace(write, name="read", operation="read", sync="close", cache="drop", rank_shift=rank_shift)
-    return (write, *uncached(context, read))
-
-
-def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]:
-    """Return the phase ``read``, with --full after a phase that writes its files with O_DIRECT, if that is necessary.
-
-    It is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
-    """
-    if read.direct or read.rank_shift or not bypasses_cache(context):
-        return (read,)
-    each = read.block_bytes * read.segments
-    make = TransferPhase(
-        "make", "write", read.layout, "segmented", min(each, MIB), each, files="made", direct=True, sync="fsync"
-    )
-    return make, replace(read, files="made")
-
-
-def bypasses_cache(context: Context) -> bool:
-    """Return whether to write files with O_DIRECT before reads: with --full, if the client cache cannot be dropped."""
-    return context.full and bool(context.direct_io) and bool(own_cache(context.file_system))
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
@@ -158,20 +111,6 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
-    """Return a phrase that names where reads of newly written data came from, as far as the client can see."""
-    if cell.elsewhere:
-        return gettext("written by another node")
-    if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
-        return gettext("possibly from a cache")
-    caches = [seen.sample.cache for seen in cell.observations]
-    read = sum(cache.file_bytes or 0 for cache in caches)
-    if not read or not all(cache.method == "cachestat" for cache in caches):
-        return gettext("possibly from a cache")
-    resident = sum(cache.resident_before_bytes for cache in caches)
-    return gettext("after cache drop" if resident <= _DROPPED_SHARE * read else "partly from this node's cache")
-
-
 # An operation that takes less time did not reach a server.
 _ROUND_TRIP_S = 10e-6
 # Reads count as cached if the servers sent a smaller share of the data.
@@ -235,6 +174,14 @@ def level_text(factor: str, value: Setting) -> str:
         one, several = _COUNTED[factor]
         return gettext(one if value == 1 else several, count=value)
     return str(value)
+
+
+def title_of(cell: Measured) -> str:
+    """Return the title of a cell: its operation, then the levels of its other factors. Bare numbers are left out."""
+    levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
+    texts = {name: level_text(name, value) for name, value in levels.items()}
+    ordered = sorted(texts, key=lambda name: name != "operation")
+    return ", ".join(texts[name] for name in ordered if isinstance(levels[name], str) or not texts[name].isdecimal())
 
 
 _FILES = {"own": "own files", "segmented": "segmented files", "strided": "strided files", "shared": "shared file"}

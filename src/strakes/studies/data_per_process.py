@@ -13,7 +13,7 @@ from strakes.model.phases import TransferPhase
 from strakes.model.portrait import Figure, Finding
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median
-from strakes.studies.compose import ask, ask_level, lines, uncached
+from strakes.studies.compose import ask, ask_level, lines
 from strakes.studies.study import BANDWIDTH, PER_RANK_STEP, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
@@ -47,7 +47,7 @@ class DataPerProcess(Study):
             )
             cached = replace(write, name="read-cached", operation="read", sync="close")
             dropped = replace(cached, name="read-dropped", cache="drop")
-            phases = (write, cached, *uncached(context, dropped))
+            phases = (write, cached, *context.uncached(dropped))
             yield self.cell(context, f"{level}", {"data_bytes": level, "ranks": context.team}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:

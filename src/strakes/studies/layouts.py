@@ -11,7 +11,7 @@ from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, bars, rates, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask, bars, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, power_of_two_at_most
 from strakes.targets.lustre_layouts import layout_from
 
@@ -57,7 +57,7 @@ class Layouts(Study):
             # Each rank reads the files of another rank, so that the cache of its client does not answer all reads.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
-            *write_and_read(context, min(MIB, large), large),
+            *context.write_and_read(min(MIB, large), large),
         )
         settings: dict[str, Setting] = {"layout": name, "setstripe": options, "ranks": ranks}
         measures = (*rates("small-write", "small-read"), *WRITE_AND_READ)

@@ -70,7 +70,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 def grown(plan: Plan, rounds: int) -> Plan:
     """Return the plan of the next round in a growing pool of files, with file names that no earlier round used.
 
-    >>> from strakes.studies.pools import pool_phase
+    >>> from strakes.studies.small_files import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
     150
     """

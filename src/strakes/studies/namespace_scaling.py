@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.model.answers import Question
 from strakes.model.cell import Cell
 from strakes.model.phases import AMOUNT, MetadataPhase
 from strakes.model.place import Place
-from strakes.model.portrait import Figure, Finding, Headline, Reference, Setting
+from strakes.model.portrait import Figure, Finding, Reference, Setting
 from strakes.model.results import Measured, Observation, Results
 from strakes.stats.occupancy import busiest_load, directories_within
 from strakes.studies.compose import ask, ask_level, lines, rates
@@ -201,24 +201,6 @@ class NamespaceScaling(Study):
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the create rates on one target and on all targets, with manual and with automatic placement."""
-        most = int(float((results.levels("metadata_targets") or [0])[-1]))
-        decisive: tuple[tuple[Way, int], ...] = (("manual", 1), ("manual", most), ("automatic", most))
-        return [
-            Headline(
-                ngettext(
-                    "file-create, {count} metadata target, {placement}",
-                    "file-create, {count} metadata targets, {placement}",
-                    number,
-                    placement=gettext(_LABELS[way]),
-                ),
-                cell.id,
-            )
-            for way, number in decisive
-            for cell in results.where(operation="file-create", placement=way, metadata_targets=number)[:1]
-        ]
 
 
 def _imbalance(directories: int, targets: int) -> str:

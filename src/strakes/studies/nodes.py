@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.base.units import MIB
 from strakes.model.answers import Question
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
+from strakes.model.portrait import Figure, Finding, IntervalOf
 from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample
 from strakes.stats.interval import median_interval, smallest_runs
 from strakes.stats.ratios import bonferroni
-from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates
 from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
 # Titles of questions, by operation.
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
-_HEADLINES = {
-    "write": ("write by {count} node", "write by {count} nodes"),
-    "read": ("read by {count} node", "read by {count} nodes"),
-}
 # A node below this share of the median rate of all nodes is slow. At 1.0, the slowest of equal nodes would be slow.
 _SLOW_SHARE = 0.9
 
@@ -54,7 +50,7 @@ class NodesStudy(Study):
         amount = context.amount_bytes(most)
         transfer, stop = min(MIB, amount), context.stonewall()
         phases = (
-            *write_and_read(context, transfer, amount, rank_shift=each % ranks),
+            *context.write_and_read(transfer, amount, rank_shift=each % ranks),
             MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
         )
         measures = (*WRITE_AND_READ, *rates("create"))
@@ -109,14 +105,6 @@ class NodesStudy(Study):
             question
             for operation, title in _TITLES.items()
             for question in ask_level(self.name, operation, gettext(title), results.where(operation=operation), "nodes")
-        ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the read and write rates with the most nodes."""
-        return [
-            Headline(ngettext(*_HEADLINES[operation], int(cells[-1].settings["nodes"])), cells[-1].id)
-            for operation in _DATA
-            if (cells := results.where(operation=operation))
         ]
 
 

@@ -8,7 +8,7 @@ from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
 from strakes.model.cell import Measure
 from strakes.model.phases import MetadataPhase
-from strakes.model.portrait import Figure, Headline
+from strakes.model.portrait import Figure
 from strakes.model.results import Results
 from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
@@ -75,13 +75,4 @@ class OpenClose(Study):
                 ],
                 advises=False,
             )
-        ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the time to create and close files with the most ranks."""
-        one = "create and close one file on each of {count} rank"
-        several = "create and close one file on each of {count} ranks"
-        return [
-            Headline(ngettext(one, several, int(cell.settings["ranks"])), cell.id)
-            for cell in results.where(operation=_CREATE)[-1:]
         ]

@@ -12,7 +12,7 @@ from strakes.model.cell import Cell
 from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
 from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
 from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
@@ -102,11 +102,10 @@ class Overview(Study):
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
         if access == "strided":
-            phases = write_and_read(context, size, size, files, access, each // size, direct=direct)
+            phases = context.write_and_read(size, size, files, access, each // size, direct=direct)
         else:
-            phases = write_and_read(
-                context, size, each, files, direct=direct, rank_shift=context.shift if ranks > 1 else 0
-            )
+            shift = context.shift if ranks > 1 else 0
+            phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
 
     def _names(self, context: Context) -> Iterator[Cell | SkippedCell]:

@@ -9,11 +9,11 @@ from strakes.base.units import format_value
 from strakes.model.answers import Question
 from strakes.model.cell import Measure, Metric
 from strakes.model.place import Place
-from strakes.model.portrait import Figure, Finding, Headline
+from strakes.model.portrait import Figure, Finding
 from strakes.model.results import Measured, Results
 from strakes.stats.level_shifts import SHORTEST, level_shifts
 from strakes.studies.compose import ask, lines
-from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
+from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps. Twice the number locates a change of the rate more exactly, but halves the files of each step.
@@ -178,14 +178,6 @@ class Population(Study):
             ratio=f"{ratio:.2f}",
         )
         return [self.finding("clean-up", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the creation rate of the last step."""
-        message = "files made a second, the last of {files}"
-        return [
-            Headline(gettext(message, files=f"{int(cell.settings['files']):,}"), cell.id)
-            for cell in results.where()[-1:]
-        ]
 
 
 def _steps(files: int) -> list[int]:

@@ -9,7 +9,7 @@ from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.model.answers import Claim, Part, Question
 from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
@@ -54,7 +54,7 @@ class ProcessesPerNode(Study):
                 yield self.skipped(reason, ranks=ranks)
             else:
                 settings: dict[str, Setting] = {"ranks": ranks, "transfer_bytes": _TRANSFER}
-                phases = write_and_read(context, _TRANSFER, amount)
+                phases = context.write_and_read(_TRANSFER, amount)
                 yield self.cell(context, f"{ranks}", settings, phases, WRITE_AND_READ)
         if context.full:
             yield from self._by_amount(context)
@@ -72,7 +72,7 @@ class ProcessesPerNode(Study):
                 if each * ranks > context.max_bytes:
                     yield self.skipped(f"{format_bytes(each * ranks)} are more than strakes may use here", **settings)
                     continue
-                key, phases = f"each-{each}/{ranks}", write_and_read(context, _TRANSFER, each)
+                key, phases = f"each-{each}/{ranks}", context.write_and_read(_TRANSFER, each)
                 yield self.cell(context, key, settings, phases, WRITE_AND_READ, layout=layout, priority=2)
 
     def _by_targets(self, context: Context) -> Cells:
@@ -86,7 +86,7 @@ class ProcessesPerNode(Study):
             yield self.skipped("files cannot be put on a single data target here", on=_ALONE)
             return
         ranks = context.team
-        phases = write_and_read(context, _TRANSFER, context.amount_bytes(ranks))
+        phases = context.write_and_read(_TRANSFER, context.amount_bytes(ranks))
         every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
         for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every)):
             settings: dict[str, Setting] = {"ranks": ranks, "transfer_bytes": _TRANSFER}

@@ -19,9 +19,8 @@ from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.recovery import RecoveryStudy
 from strakes.studies.replication_cost import ReplicationCost
-from strakes.studies.restart_dump import RestartDump
+from strakes.studies.scenarios import RestartDump, StartupLoad
 from strakes.studies.small_files import SmallFiles
-from strakes.studies.startup_load import StartupLoad
 from strakes.studies.stream import Stream
 from strakes.studies.striping import StripingStudy
 from strakes.studies.study import Study

@@ -20,7 +20,7 @@ from strakes.model.literature import (
     replication_disagreement,
 )
 from strakes.model.phases import MetadataPhase
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Setting
+from strakes.model.portrait import Figure, Finding, IntervalOf, Setting
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median, median_interval
 from strakes.stats.straight_line import forecast
@@ -110,10 +110,6 @@ class ReplicationCost(Study):
             return [self.finding("device", text, "unknown", results.ids(cells), needs=needs), *self._table(results)]
         of_bytes = (self._bytes(cell, results.confidence) for cell in cells if _bytes_per_file(cell))
         return [*of_bytes, *self._arithmetic(results), *self._table(results)]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of synchronised empty files for each number of ranks."""
-        return [Headline(_by_ranks(cell), cell.id) for cell in results.where(operation=_SYNCED)]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         what = _by_ranks(cell)

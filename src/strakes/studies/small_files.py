@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
 from strakes.model.cell import Measure
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
+from strakes.model.phases import AMOUNT, SmallFilesPhase, Stop
+from strakes.model.portrait import Figure, Finding, IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import ask, ask_level, bars, operation_of
-from strakes.studies.pools import (
-    AFTER_PER_HOUR,
-    BEFORE_PER_HOUR,
-    HOUR_S,
-    NEEDED_PER_HOUR,
-    files_that_fit,
-    pool_phase,
-)
+from strakes.studies.compose import ask, ask_level, bars, interval_in
 from strakes.studies.study import NARROWER, OPERATIONS, Cells, Context, Study
 
+# Settings of Postmark, as published (StorNext, 2011).
+LOW_BYTES, HIGH_BYTES = 2048, 6144
+UNIT_BYTES = 1024
+# Number of directories in a pool, as published (StorNext, 2011).
+SUBDIRECTORIES = 16
+# Files per hour that the published system needed, and that the system reached before and after tuning.
+NEEDED_PER_HOUR = 2_000_000
+BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
+HOUR_S = 3600.0
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
 
 
@@ -94,36 +97,55 @@ class SmallFiles(Study):
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
         """Compare the files per hour of one cell with the rate that the published system needed."""
         assert cell.estimate is not None
-        rate = f"{cell.estimate.median * HOUR_S / 1e6:,.3g}"
-        if cell.estimate.low is None or cell.estimate.high is None:
-            one = "{count} rank of one node writes: {rate} million files an hour."
-            several = "{count} ranks of one node write: {rate} million files an hour."
-            statement = ngettext(one, several, ranks, rate=rate)
-            needs = gettext("more runs: give a larger --budget")
-            return self.finding("per-hour", statement, "inconclusive", (cell.id,), needs=needs)
-        low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6
-        interval = IntervalOf(low, high, cell.estimate.confidence, gettext("rate of files"), "million files/h")
-        needed = NEEDED_PER_HOUR / 1e6
+        needed, scale, evidence = NEEDED_PER_HOUR / 1e6, HOUR_S / 1e6, (cell.id,)
         statement = ngettext(
             "{count} rank of one node writes: {rate} million files an hour; StorNext (2011) needed {needed} million, "
             "from 100 clients or more.",
             "{count} ranks of one node write: {rate} million files an hour; StorNext (2011) needed {needed} million, "
             "from 100 clients or more.",
             ranks,
-            rate=rate,
+            rate=f"{cell.estimate.median * scale:,.3g}",
             needed=f"{needed:g}",
         )
-        if low >= needed:
-            return self.finding("per-hour", statement, "holds", (cell.id,), interval, tone="good")
-        if high < needed:
-            return self.finding("per-hour", statement, "does-not", (cell.id,), interval, tone="bad")
-        return self.finding("per-hour", statement, "inconclusive", (cell.id,), interval, gettext(NARROWER))
+        known = interval_in(cell.estimate)
+        if known is None:
+            needs = gettext("more runs: give a larger --budget")
+            return self.finding("per-hour", statement, "inconclusive", evidence, needs=needs)
+        of = gettext("rate of files")
+        interval = IntervalOf(known.low * scale, known.high * scale, known.confidence, of, "million files/h")
+        if interval.low >= needed:
+            return self.finding("per-hour", statement, "holds", evidence, interval, tone="good")
+        if interval.high < needed:
+            return self.finding("per-hour", statement, "does-not", evidence, interval, tone="bad")
+        return self.finding("per-hour", statement, "inconclusive", evidence, interval, gettext(NARROWER))
 
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each step with the most ranks."""
-        ranks = results.levels("ranks")
-        one, several = "small files: {operation}, {count} rank", "small files: {operation}, {count} ranks"
-        return [
-            Headline(ngettext(one, several, int(ranks[-1]), operation=operation_of(cell)), cell.id)
-            for cell in (results.where(ranks=ranks[-1]) if ranks else ())
-        ]
+
+def pool_phase(
+    name: str,
+    mode: Literal["accumulate", "transactions", "remove"],
+    *,
+    files: int = 0,
+    transactions: int = 0,
+    stop: Stop = AMOUNT,
+    syncfs: bool = False,
+) -> SmallFilesPhase:
+    """Return a phase on a pool, with published Postmark settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
+    return SmallFilesPhase(
+        name,
+        mode,
+        LOW_BYTES,
+        HIGH_BYTES,
+        files_per_rank=files,
+        subdirectories=SUBDIRECTORIES,
+        read_unit_bytes=UNIT_BYTES,
+        write_unit_bytes=UNIT_BYTES,
+        transactions=transactions,
+        stop=stop,
+        syncfs=syncfs,
+    )
+
+
+def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
+    """Return the files per rank, at most ``wanted``. Twice as many files must fit: transactions can double a pool."""
+    room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
+    return max(0, min(wanted, room // ranks))

@@ -8,7 +8,7 @@ from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Question
 from strakes.model.phases import StreamPhase
-from strakes.model.portrait import Figure, Headline, Setting
+from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask_level, bars
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
@@ -21,10 +21,6 @@ _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6),
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
 _RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}
-_HEADLINES = {
-    "write": ("stream write, {size} blocks, {count} rank", "stream write, {size} blocks, {count} ranks"),
-    "read": ("stream read, {size} blocks, {count} rank", "stream read, {size} blocks, {count} ranks"),
-}
 
 
 class Stream(Study):
@@ -93,15 +89,6 @@ class Stream(Study):
                 cells = results.where(operation=operation, block_bytes=block)
                 questions += ask_level(self.name, f"{operation}-{block}-ranks", title, cells, "ranks")
         return questions
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest blocks with the most ranks."""
-        ranks = results.levels("ranks")
-        return [
-            Headline(ngettext(*_HEADLINES[operation], int(ranks[-1]), size=_block_size(cell)), cell.id)
-            for operation in ("write", "read")
-            for cell in (results.where(operation=operation, ranks=ranks[-1])[-1:] if ranks else ())
-        ]
 
 
 def _block_size(cell: Measured) -> str:

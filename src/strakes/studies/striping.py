@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB, counted, format_bytes
 from strakes.model.answers import Question
-from strakes.model.portrait import Figure, Headline, Setting
+from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask_level, from_own_cache, lines, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
@@ -26,10 +26,6 @@ _TITLES = {
     ("write", "stripe_bytes"): "stripe size, writes of files of {size}",
     ("read", "stripe_count"): "stripe count, reads of files of {size}",
     ("read", "stripe_bytes"): "stripe size, reads of files of {size}",
-}
-_HEADLINES = {
-    "write": "best write by layout ({count} x {size} stripes)",
-    "read": "best read by layout ({count} x {size} stripes)",
 }
 
 
@@ -65,7 +61,7 @@ class StripingStudy(Study):
             # If the phase ended before the file is complete, it would measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
             stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
-            phases = write_and_read(context, min(MIB, size), size, stop=stop)
+            phases = context.write_and_read(min(MIB, size), size, stop=stop)
             priority = 1 if size > _SMALL_FILE and stripe == _USUAL_STRIPE else 2
             yield self.cell(
                 context,
@@ -113,19 +109,6 @@ class StripingStudy(Study):
                 factor,
             )
         ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the best write and read rate of the largest files, without reads that this node's cache answered."""
-        headlines = []
-        for operation in ("write", "read"):
-            sizes = results.levels("file_bytes")
-            cells = results.where(operation=operation, file_bytes=sizes[-1]) if sizes else []
-            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell, results.facts)]
-            if cells:
-                best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
-                count, size = best.settings["stripe_count"], format_bytes(float(best.settings["stripe_bytes"]))
-                headlines.append(Headline(gettext(_HEADLINES[operation], count=count, size=size), best.id))
-        return headlines
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, int]]:

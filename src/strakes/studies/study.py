@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB
 from strakes.model.answers import Claim, Question
 from strakes.model.cell import Cell, Measure
-from strakes.model.phases import Stop
+from strakes.model.phases import Access, Sharing, Stop, TransferPhase
 from strakes.model.place import PLAIN, Place
-from strakes.model.plan import Phase, Plan
+from strakes.model.plan import Phase, Plan, WholePhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import Interval
+from strakes.studies.compose import from_memory, from_own_cache, title_of
 from strakes.targets.description import Description, Layout, Striping
+from strakes.targets.mountinfo import own_cache
 
 # If phases last at least this number of seconds, creation may take up to _MAKING_TIMES phases, so that faster reads and
 # removals of the files also last one phase. The time limit is three phases.
@@ -135,6 +137,44 @@ class Context:
         """Return the amount that takes about one phase to create and, if phases are long enough, one phase to use."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
+    def write_and_read(
+        self,
+        transfer: int,
+        amount: int,
+        files: Sharing = "file-per-process",
+        access: Access = "segmented",
+        segments: int = 1,
+        *,
+        direct: bool = False,
+        rank_shift: int = 0,
+        stop: Stop | None = None,
+    ) -> tuple[WholePhase, ...]:
+        """Return phases that write ``amount`` bytes per rank and segment, with fsync, and read them past the cache."""
+        stop = stop or self.stonewall()
+        write = TransferPhase(
+            "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
+        )
+        read = replace(write, name="read", operation="read", sync="close", cache="drop", rank_shift=rank_shift)
+        return (write, *self.uncached(read))
+
+    def uncached(self, read: TransferPhase) -> tuple[TransferPhase, ...]:
+        """Return the phase ``read``, if necessary after a phase that writes its files with O_DIRECT.
+
+        It is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
+        """
+        if read.direct or read.rank_shift or not self.bypasses_cache:
+            return (read,)
+        each = read.block_bytes * read.segments
+        make = TransferPhase(
+            "make", "write", read.layout, "segmented", min(each, MIB), each, files="made", direct=True, sync="fsync"
+        )
+        return make, replace(read, files="made")
+
+    @property
+    def bypasses_cache(self) -> bool:
+        """Return whether to write files with O_DIRECT before reads: with --full, if no client cache can be dropped."""
+        return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
+
     def stonewall(self, times: float = 3.0) -> Stop:
         """Return a rule that stops a phase after ``times`` its planned duration. The rate covers the completed work."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
@@ -214,8 +254,14 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the values to show on the summary screen."""
-        return ()
+        """Return the values for the summary screen: the last cell, with the largest levels, of each operation.
+
+        A cell is left out if a cache of this node answered its operations.
+        """
+        facts = results.facts
+        cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
+        last = {(cell.settings.get("operation"), cell.settings.get("io")): cell for cell in cells}
+        return [Headline(title_of(cell), cell.id) for cell in last.values()]
 
     def cell(
         self,

@@ -13,7 +13,7 @@ from strakes.model.phases import AMOUNT, MetadataOperation, MetadataPhase
 from strakes.model.place import Place
 from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
@@ -53,7 +53,7 @@ class TargetBaseline(Study):
                 continue
             amount, stop = context.amount_bytes(context.team), context.stonewall(1)
             settings: dict[str, Setting] = {"kind": "data", "target": target.name, "ranks": context.team}
-            phases = write_and_read(context, min(MIB, amount), amount, stop=stop)
+            phases = context.write_and_read(min(MIB, amount), amount, stop=stop)
             yield self.cell(context, f"data/{target.name}", settings, phases, WRITE_AND_READ, layout=layout)
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:

@@ -8,9 +8,9 @@ from strakes.base.language import gettext
 from strakes.base.units import KIB, MIB, format_bytes, typed_bytes
 from strakes.model.answers import Question
 from strakes.model.cell import Cell
-from strakes.model.portrait import Figure, Headline, Setting
+from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, read_from, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 from strakes.targets.mountinfo import own_cache
@@ -97,7 +97,7 @@ class TransferSize(Study):
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
-        phases = write_and_read(context, transfer, amount, direct=direct, rank_shift=context.shift)
+        phases = context.write_and_read(transfer, amount, direct=direct, rank_shift=context.shift)
         return self.cell(
             context,
             key,
@@ -174,26 +174,6 @@ class TransferSize(Study):
                 "stripe_bytes",
             )
         ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest calls, buffered and direct, without reads that this node's cache answered."""
-        headlines = []
-        for operation in ("write", "read"):
-            for io in ("buffered", "direct"):
-                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
-                if cells:
-                    # Do not choose the fastest: the maximum of many noisy rates is biased upwards.
-                    largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
-                    size = format_bytes(float(largest.settings["transfer_bytes"]))
-                    label = gettext(
-                        "{operation}, {io} ({size} calls, {how})",
-                        operation=gettext(operation),
-                        io=gettext(io),
-                        size=size,
-                        how=gettext("to fsync") if operation == "write" else read_from(largest, results.facts),
-                    )
-                    headlines.append(Headline(label, largest.id))
-        return headlines
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:

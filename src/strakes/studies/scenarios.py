@@ -1,0 +1,185 @@
+"""startup-load, restart-dump: the usual I/O of applications compared with other ways. Tian et al. (2020, S1)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import KIB, MIB
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import Sharing, StagePhase, TransferPhase
+from strakes.model.plan import Phase
+from strakes.model.portrait import Figure, Series, Setting
+from strakes.model.results import Measured, Results
+from strakes.studies.compose import ask, bandwidths, bars
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
+from strakes.targets.description import Layout
+
+
+class _Scenario(Study):
+    """A study of the usual way of I/O of an application and of other ways.
+
+    A way is a number of ranks per node that do I/O, or a name. ``names``: way -> label; "0" is the usual way.
+    ``numbers``: labels for numbers of ranks, by whether several nodes take part. ``titles``: operation -> title of its
+    question. ``striped``: ways that are also measured with one stripe, and with stripes on all data targets.
+    """
+
+    source = "S1"
+    names: ClassVar[Mapping[str, str]]
+    numbers: ClassVar[Mapping[bool, tuple[str, str]]]
+    titles: ClassVar[Mapping[str, str]]
+    striped: ClassVar[Sequence[str]]
+
+    @abstractmethod
+    def ways(self, context: Context) -> Iterable[str]:
+        """Return the ways to measure with the default layout."""
+
+    @abstractmethod
+    def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
+        """Return the settings, the phases and the measures of a way."""
+
+    def cells(self, context: Context) -> Cells:
+        """Return a cell for each way of I/O, and for some ways with several layouts if these can be set."""
+        for way in self.ways(context):
+            yield self._cell(context, way, None)
+        if context.striping is None or context.striping.data_targets < 2:
+            reason = context.no_striping or "there are fewer than two data targets to spread a file over"
+            yield self.skipped(reason, way="all data targets")
+            return
+        for stripes in (1, context.striping.data_targets):
+            for way in self.striped:
+                if int(way) <= context.crowd:
+                    yield self._cell(context, way, stripes)
+
+    def _cell(self, context: Context, way: str, stripes: int | None) -> Cell:
+        settings, phases, measures = self.work(context, way)
+        if stripes is None:
+            return self.cell(context, way, settings, phases, measures)
+        layout = Layout(stripe_size_bytes=MIB, stripe_count=stripes)
+        settings["stripe_count"] = stripes
+        return self.cell(context, f"{way}-on-{stripes}", settings, phases, measures, layout=layout)
+
+    def label(self, cell: Measured, results: Results) -> str:
+        """Return the label of the way of I/O of a measured cell."""
+        name, _, stripes = _key(cell).partition("-on-")
+        if name in self.names:
+            way = gettext(self.names[name])
+        else:
+            way = ngettext(*self.numbers[bool(results.facts.get("nodes"))], int(name))
+        return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
+
+    def bars(self, results: Results) -> list[Series]:
+        """Return a series with a bar for each way, for each operation."""
+        return [
+            bars(gettext(operation), results.where(operation=operation), lambda cell: self.label(cell, results))
+            for operation in self.titles
+        ]
+
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return the questions which way is fastest, and how much faster each other way is than the usual way."""
+        questions = []
+        for operation, title in self.titles.items():
+            options = [(self.label(cell, results), [cell]) for cell in results.where(operation=operation)]
+            keys = [_key(cells[0]) for _, cells in options]
+            usual = options[keys.index("0")] if "0" in keys else ("", [])
+            options.sort(key=lambda option: option is not usual)
+            questions += ask(self.name, f"best-{title}", gettext(title), options)
+            for label, cells in options[1:]:
+                name = f"{cells[0].id.split('/', 1)[1]}-speed-up"
+                speed_up = gettext("{title}: speed-up", title=gettext(title))
+                questions += ask(self.name, name, speed_up, [usual, (label, cells)], advises=False)
+        return questions
+
+
+class StartupLoad(_Scenario):
+    """Input bytes delivered per second, read by every rank or broadcast by few readers. The page cache is dropped."""
+
+    name = "startup-load"
+    title = "Start-up load, before and after"
+    question = "How much sooner do all ranks have their common input if few ranks read it and pass it on?"
+    names: ClassVar = {"0": "every rank reads"}
+    numbers: ClassVar = {
+        False: ("{count} reader of this node, passed on", "{count} readers of this node, passed on"),
+        True: ("{count} reader of each node, passed on", "{count} readers of each node, passed on"),
+    }
+
+    titles: ClassVar = {"read": "reading the input of all ranks"}
+    striped: ClassVar = ("0", "1")
+
+    def ways(self, context: Context) -> Iterable[str]:
+        """Return the numbers of readers on each node; "0": every rank reads."""
+        return map(str, range(min(2, context.crowd) + 1))
+
+    def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
+        """Return the phases that write the input and load it."""
+        ranks, readers = context.crowd, int(way)
+        # Every rank holds the whole input in memory, and every node receives it.
+        nodes = max(1, len(context.nodes))
+        amount = max(
+            64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
+        )
+        if amount > MIB:
+            amount -= amount % MIB
+        transfer = min(MIB, amount)
+        make = TransferPhase(
+            "make", "write", "shared-file", "segmented", transfer, amount, sync="fsync", direct=context.bypasses_cache
+        )
+        load = StagePhase("load", transfer, readers_per_node=readers, broadcast=readers > 0, cache="drop")
+        measures = (Measure("load", "bytes_per_s", {"operation": "read"}),)
+        return {"ranks": ranks, "readers": readers * nodes or ranks}, (make, load), measures
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the input bytes delivered per second for each way of reading, with the published gain."""
+        theirs = gettext(
+            "Tian et al. (2020): 16 stripes, not 1, and one reader per node: 5 seconds, not 10 minutes, for 4,096 cores"
+        )
+        y = gettext("input delivered"), "B/s"
+        return [self.figure(self.bars(results), (gettext("way"), "", "category"), y, self.published(theirs))]
+
+
+class RestartDump(_Scenario):
+    """Bandwidth of writing and reading a dump: by every rank or few writers, in one shared file or a file per rank."""
+
+    name = "restart-dump"
+    title = "Restart dump, before and after"
+    question = "How much sooner is the state of all ranks saved with few writers and more data targets?"
+    names: ClassVar = {"0": "every rank writes for itself", "own": "a file for each process"}
+    numbers: ClassVar = {
+        False: ("{count} writer of this node", "{count} writers of this node"),
+        True: ("{count} writer of each node", "{count} writers of each node"),
+    }
+
+    titles: ClassVar = {"dump": "writing restart dumps", "restart": "reading restart dumps"}
+    striped: ClassVar = ("0", "2")
+
+    def ways(self, context: Context) -> Iterable[str]:
+        """Return the numbers of writers on each node; "0": every rank writes, "own": each into its own file."""
+        return ("0", "own", *(str(writers) for writers in (1, 2, 4, 8) if writers < context.crowd))
+
+    def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
+        """Return the phases that write the dump and read it."""
+        ranks, stop, own = context.crowd, context.stonewall(), way == "own"
+        writers, amount = 0 if own else int(way), context.amount_bytes(ranks)
+        transfer = min(MIB, max(64 * KIB, amount))
+        files: Sharing = "file-per-process" if own else "shared-file"
+        dump = TransferPhase(
+            "dump", "write", files, "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop
+        )
+        load = TransferPhase("restart", "read", files, "segmented", transfer, amount, cache="drop", stop=stop)
+        settings: dict[str, Setting] = {"ranks": ranks, "writers": writers or ranks}
+        settings["files"] = "own" if own else "shared"
+        return settings, (dump, *context.uncached(load)), bandwidths(*self.titles)
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the bandwidth of dump and restart for each way, with the published gain."""
+        theirs = gettext(
+            "Tian et al. (2020): stripe count 16, not 4, and 8 writers per node saved 8,192 processes 15 % of the time"
+        )
+        return [self.figure(self.bars(results), (gettext("way"), "", "category"), BANDWIDTH, self.published(theirs))]
+
+
+def _key(cell: Measured) -> str:
+    return cell.id.rpartition("/")[2].partition(":")[0]

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
-from strakes.control.knob import COUNTERPARTS, PLACEHOLDERS, Answer, Kind, Knob, Where, catalogue, find, load
+from strakes.control.knob import PLACEHOLDERS, Answer, Kind, Knob, Where, catalogue, find, load
 
+# Parameters of StorNext that were tuned (Quantum, 2011).
+COUNTERPARTS = ("buffer cache", "inode cache", "thread pool", "block size", "client cache buffer")
 GOOD = """file_systems = ["anyfs"]
 
 [[knob]]

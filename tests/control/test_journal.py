@@ -31,7 +31,6 @@ def write(path: Path, *rows: object) -> Path:
 
 def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
     journal = begin(tmp_path)
-    assert journal.id == journal.path.stem
     assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
     (state,), errors = open_journals(tmp_path)
     assert errors == () and [entry.known for entry in state.entries] == [False, False]
@@ -110,7 +109,7 @@ def test_files_of_killed_processes_without_open_changes_are_removed(tmp_path: Pa
     assert sorted(path.name for path in directory(tmp_path).iterdir()) == [living.path.name, "lock"]
     (directory(tmp_path) / ".new-000009-x").touch()
     journal = begin(tmp_path)
-    assert not list(directory(tmp_path).glob(".new-*")) and int(journal.id[:6]) == int(living.id[:6]) + 1
+    assert not list(directory(tmp_path).glob(".new-*")) and int(journal.path.stem[:6]) == int(living.path.stem[:6]) + 1
     for each in (living, journal):
         each.release()
 

@@ -10,14 +10,14 @@ import shlex
 import socket
 import threading
 import time
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.control.drill_undo import RunCommand, Undo
+from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Ask, OneCommand, Seen, words_of
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
@@ -27,8 +27,6 @@ from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
-# Time limit of fencing in seconds.
-_FENCING_S = "120"
 _PLACE = re.compile(r" on [^,]*")
 # Attributes by which crm_mon shows that a node is not simply online or offline.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
@@ -83,11 +81,14 @@ def view_of(text: str) -> View:
 
 
 class PacemakerFault(OneCommand):
-    """A fault of a cluster that Pacemaker manages.
+    """A fault of a cluster that Pacemaker manages. ``cause``, ``remedy``: the commands that cause and undo it.
 
     Raises BadInputError for a node that is not in the cluster, and EnvironmentLacksError if the cluster does not
     answer.
     """
+
+    cause: ClassVar[str]
+    remedy: ClassVar[str]
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         self._run = run_one
@@ -95,13 +96,14 @@ class PacemakerFault(OneCommand):
         self.before = self._look()
         self._last = self.before
         _require("--node", ask.node, self.before.nodes)
-        self.node = ask.node
-        self._strike, self.undo = self._commands(ask)
+        if "{resource}" in self.cause:
+            _require("--resource", ask.resource, self.before.resources)
+        self._strike, undo = (
+            self.words(*(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
+            for text in (self.cause, self.remedy)
+        )
+        self.undo = RunCommand(undo)
         self.text = f"run: {shlex.join(self._strike)}"
-
-    @abstractmethod
-    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        """Return the command that causes the fault, and the way to undo the fault."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
@@ -189,31 +191,22 @@ def _resolved(host: str) -> set[str]:
 class StandbyNode(PacemakerFault):
     """Puts a node into standby: its services move to other nodes, and no node is fenced."""
 
-    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        words = self.words("crm_standby", "--node", ask.node)
-        return (*words, "--update", "on"), RunCommand((*words, "--delete"))
+    cause = "crm_standby --node {node} --update on"
+    remedy = "crm_standby --node {node} --delete"
 
 
 class FenceNode(PacemakerFault):
-    """Lets the cluster's fencing devices power a node off; undoing powers it on."""
+    """Lets the cluster's fencing devices power a node off within 120 s; undoing powers it on."""
 
-    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        fence, unfence = (
-            self.words("stonith_admin", word, ask.node, "--timeout", _FENCING_S) for word in ("--fence", "--unfence")
-        )
-        return fence, RunCommand(unfence)
+    cause = "stonith_admin --fence {node} --timeout 120"
+    remedy = "stonith_admin --unfence {node} --timeout 120"
 
 
 class FailResource(PacemakerFault):
     """Reports a failure of a resource: the cluster recovers the resource on the same or another node."""
 
-    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        _require("--resource", ask.resource, self.before.resources)
-        fail, cleanup = (
-            self.words("crm_resource", word, "--resource", ask.resource, "--node", ask.node)
-            for word in ("--fail", "--cleanup")
-        )
-        return fail, RunCommand(cleanup)
+    cause = "crm_resource --fail --resource {resource} --node {node}"
+    remedy = "crm_resource --cleanup --resource {resource} --node {node}"
 
 
 def _require(option: str, name: str, known: Mapping[str, str]) -> None:

@@ -23,9 +23,6 @@ Where = Literal["client", "cluster", "metadata server", "data server"]
 # Form of the text that contains a value: only the value, a list with the value in brackets, or a tool's output.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
-# Parameters of StorNext, tuned in S3 (Quantum, 2011), that have counterparts in other file systems.
-COUNTERPARTS = ("buffer cache", "inode cache", "thread pool", "block size", "client cache buffer")
-
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 
@@ -60,6 +57,7 @@ class Knob:
     restart: str = ""
     adjusts: str = ""
     not_from: tuple[str, str] | None = None
+    # The parameter of StorNext, tuned in S3 (Quantum, 2011), that this knob corresponds to.
     counterpart: str = ""
 
     @property

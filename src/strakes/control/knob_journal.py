@@ -156,11 +156,6 @@ class KnobJournal:
         self._last = 0
         self._released = False
 
-    @property
-    def id(self) -> str:
-        """Return the id of the journal, which is the name of its file without the suffix."""
-        return self.path.stem
-
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
         """Create a journal of this process. Raises StrakesError if the store cannot be written."""

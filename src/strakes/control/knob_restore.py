@@ -164,7 +164,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         # Record the value, so that the next attempt recognises it as set by strakes.
         journal.note("did", number=entry.number, effective=now)
         why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
-        return _outcome(journal.id, entry, "not put back", now, why)
+        return _outcome(journal.path.stem, entry, "not put back", now, why)
     return _settle(journal, entry, "restored", now)
 
 
@@ -179,7 +179,7 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
 def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
     journal.note("settled", number=entry.number, outcome=outcome, found=value)
     _give_back_closed(journal.root, entry.place)
-    return _outcome(journal.id, entry, outcome, value, why)
+    return _outcome(journal.path.stem, entry, outcome, value, why)
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:

@@ -69,8 +69,8 @@ def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None
     place, exported = tmp_path / "served", tmp_path / "files"
     place.mkdir()
     exported.mkdir()
-    journal, lab_id = LabJournal.create(place, "nfs", "served", NfsOptions().document())
-    site = LabSite(place, lab_id, journal, lambda _text: None)
+    journal = LabJournal.create(place, "nfs", NfsOptions().document())
+    site = LabSite(place, journal, lambda _text: None)
     try:
         source = start_server(site, make_network(site), exported)
         (exported / "export/file").write_text("served\n")

@@ -99,13 +99,13 @@ class Labs:
         # Must not access the mounts, which block if their servers are stopped.
         journals = [path.read_text().splitlines() for path in self.root.glob("strakes/lab/*/lab.jsonl")]
         records = [json.loads(line) for lines in journals for line in lines]
-        ids = frozenset(one["id"] for one in records if one["is"] == "lab")
+        ids = frozenset(one["id"] for one in records if "id" in one)
         kept = [
             one for one in read_mounts() if one.file_system == "nsfs" and one.mount_point.startswith(str(self.root))
         ]
         networks = frozenset(int(one.root.partition("[")[2].rstrip("]")) for one in kept)
         members = {pid for pid in _processes() if _marked(pid, ids) or _network(pid) in networks}
-        members |= {one["pid"] for one in records if one["is"] == "process"}
+        members |= {one["pid"] for one in records if "role" in one}
         return Footprint(
             ids, frozenset((pid, started) for pid in members if (started := process_start(pid)) is not None), networks
         )

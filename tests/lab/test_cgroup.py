@@ -15,7 +15,7 @@ def test_a_share_of_a_processor_is_set_and_everything_is_removed() -> None:
     group = cgroup.make_group("cpu", "cgroup-test", "mds.a")
     process = subprocess.Popen(["sleep", "67"])
     try:
-        group.procs.write_text(str(process.pid))
+        group.join(process.pid)
         cgroup.limit_cpu(group, 15)
         if group.version == 1:
             assert (group.path / "cpu.cfs_quota_us").read_text().strip() == "3000"

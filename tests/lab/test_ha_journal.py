@@ -5,8 +5,8 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from strakes.lab.ha_journal import AcknowledgedJournal
 from strakes.lab.ha_pair import read_journal
+from strakes.lab.ha_programs import AcknowledgedJournal
 
 
 def test_a_partly_written_record_is_not_acknowledged_and_does_not_damage_the_next(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.base.processes import process_start
 from strakes.lab.manager import undo
-from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord
+from strakes.lab.state import JOURNAL, LabJournal
 
 
 def test_process_ids_recorded_before_a_reboot_are_ignored(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "66"])
     (tmp_path / "ceph").mkdir()
-    journal, _ = LabJournal.create(tmp_path / "ceph", "ceph", "ceph", {})
-    journal.process(ProcessRecord("mon.a", process.pid, process_start(process.pid) or 0))
+    journal = LabJournal.create(tmp_path / "ceph", "ceph", {})
+    journal.note(role="mon.a", pid=process.pid, started=process_start(process.pid))
     journal.close()
     head, *rest = (tmp_path / "ceph" / JOURNAL).read_text().splitlines()
     earlier = json.dumps({**json.loads(head), "boot": "another"})
@@ -35,7 +35,7 @@ def test_a_directory_not_made_by_strakes_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "ceph/thesis.tex").exists()
 
 
-@pytest.mark.parametrize("journal", [None, "", '{"is": "la'])
+@pytest.mark.parametrize("journal", [None, "", '{"kind": "ce'])
 def test_a_lab_killed_at_its_start_is_removed(tmp_path: Path, journal: str | None) -> None:
     (tmp_path / "ceph").mkdir()
     if journal is not None:

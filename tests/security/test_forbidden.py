@@ -137,8 +137,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("files.py", "writers_by_path"): "here it is done: a pipe or device that the user names",
     ("child.py", "writers_by_path"): "paths are below the open directory that --inside names",
     ("drill_journal.py", "writers_by_path"): "a descriptor that files.py opened",
-    ("ha_journal.py", "writers_by_path"): "runs on the lab's own machines",
-    ("ha_agent.py", "writers_by_path"): "runs on the lab's own machines",
+    ("ha_programs.py", "writers_by_path"): "runs on the lab's own machines",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }
 

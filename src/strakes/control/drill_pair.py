@@ -19,8 +19,8 @@ from strakes.control.drill_guard import Promise
 from strakes.control.drill_undo import RestorePair
 from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
-from strakes.lab.ha_journal import ONLY, START
 from strakes.lab.ha_pair import Alert, Button, Pair
+from strakes.lab.ha_programs import ONLY, START
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
@@ -267,7 +267,7 @@ def run_trials(
         for fault in faults:
             say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
             done.append(run_trial(lab, pair, fault, pace, root))
-    pair.wait_whole(pace.answer_s)
+    pair.make_whole(pace.answer_s)
     return tuple(done)
 
 

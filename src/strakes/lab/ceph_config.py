@@ -11,7 +11,7 @@ from pathlib import Path
 from strakes.base.errors import BadInputError
 from strakes.base.files import write_kept
 from strakes.lab.network import LOOPBACK, is_listening
-from strakes.lab.options import LabOptions, option
+from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite
 
@@ -84,15 +84,8 @@ def check(options: CephOptions) -> None:
             f"{options.pool_size} copies need {options.pool_size} object stores or more",
             remedy=f"Give --osds {options.pool_size}, or fewer copies.",
         )
-    for name, slow, number in (
-        ("--slow-osd", options.slow_osd, options.osds),
-        ("--slow-mds", options.slow_mds, options.mds),
-    ):
-        asked = [one for one, _ in slow]
-        for one in asked:
-            if one >= number or asked.count(one) > 1:
-                why = f"they are 0 to {number - 1}" if one >= number else "it is given twice"
-                raise BadInputError(f"{name} {one} is not possible", why=why)
+    check_ids("--slow-osd", options.slow_osd, range(options.osds))
+    check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
     # Monitors tolerate a silence that they may have caused. With a smaller difference they would tolerate any silence.

@@ -24,10 +24,10 @@ from strakes.lab.ceph_config import (
     start_gateway,
 )
 from strakes.lab.ceph_monitor import Monitors
-from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
+from strakes.lab.cgroup import device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
 from strakes.lab.kind import Lab
-from strakes.lab.packages import Package, require_packages, table
+from strakes.lab.packages import Package, table
 from strakes.lab.process import is_alive
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_in
@@ -36,7 +36,6 @@ FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
 # The only manager module that is loaded, for "ceph fs status". All modules together would take 300 MiB.
 _MODULE = "status"
-_FOR_OTHERS_THAN_ROOT = (Package("fuse3", "fusermount"),)
 
 
 class CephLab(Lab[CephOptions]):
@@ -56,18 +55,18 @@ class CephLab(Lab[CephOptions]):
         listening = (MONITOR, *([GATEWAY] if options.s3 else []))
         self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
-        self._cpu_groups: dict[str, Group] = {}
+        # Role of a daemon -> its process id.
+        self._pids: dict[str, int] = {}
 
     @classmethod
     def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
-        return (*cls.packages, *(GATEWAY_PACKAGES if options.s3 else ()))
+        for_others_than_root = (Package("fuse3", "fusermount"),) if os.geteuid() != 0 else ()
+        return (*cls.packages, *for_others_than_root, *(GATEWAY_PACKAGES if options.s3 else ()))
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
         check(options)
         refuse_long_path(directory)
-        if os.geteuid() != 0:
-            require_packages("ceph", _FOR_OTHERS_THAN_ROOT, install=False, say=lambda _text: None)
         if options.slow_osd:
             require("blkio", "--slow-osd")
         if options.mds_cpu or options.slow_mds:
@@ -86,13 +85,14 @@ class CephLab(Lab[CephOptions]):
         self.start_client("ceph-fuse", "-c", self._config, "-n", "client.admin", "-f", self.site.mount_point)
 
     def slow_down(self) -> None:
-        slow = self._slow_servers()
-        for name, group in self._cpu_groups.items():
-            limit = slow.get(name, self.options.mds_cpu)
-            if limit is not None:
-                limit_cpu(group, limit)
-        for device in self._devices.values():
-            device.slow_down()
+        limits = dict.fromkeys(self.options.metadata_servers, self.options.mds_cpu) | self._slow_servers()
+        for name, percent in limits.items():
+            if percent is not None:
+                group = make_group("cpu", self.site.id, f"mds.{name}")
+                group.join(self._pids[f"mds.{name}"])
+                limit_cpu(group, percent)
+        for number, device in self._devices.items():
+            device.slow_down(self._pids[f"osd.{number}"])
 
     def facts(self) -> Mapping[str, Any]:
         return {
@@ -152,16 +152,11 @@ class CephLab(Lab[CephOptions]):
     def _start_servers(self) -> None:
         self.site.step(f"{self.options.mds} metadata server(s), {self.options.standby} standby")
         for number in range(self.options.osds):
-            join = self._devices[number].join if number in self._devices else ()
-            self.site.start(f"osd.{number}", *self._daemon("ceph-osd", str(number)), "-f", join=join)
-        # Any of the servers may become the one with the slow rank.
-        if self.options.mds_cpu or self.options.slow_mds:
-            names = self.options.metadata_servers
-            self._cpu_groups = {name: make_group("cpu", self.site.id, f"mds.{name}") for name in names}
+            role = f"osd.{number}"
+            self._pids[role] = self.site.start(role, *self._daemon("ceph-osd", str(number)), "-f")
         for name in self.options.metadata_servers:
             self.site.make_directory("mds", name)
-            join = (self._cpu_groups[name].procs,) if name in self._cpu_groups else ()
-            self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f", join=join)
+            self._pids[f"mds.{name}"] = self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f")
         self.site.start("mgr.x", *self._daemon("ceph-mgr", "x"), "-f")
 
     def _make_file_system(self) -> None:
@@ -244,10 +239,11 @@ def start_metadata_server(directory: Path, name: str) -> None:
         role = f"mds.{name}"
         if not there or any(process.role == role and is_alive(process) for process in state.processes):
             return
-        journal = LabJournal(directory)
+        journal = LabJournal(directory, state.id)
         try:
-            site = LabSite(directory, state.id, journal, lambda _text: None)
-            join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
-            site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)
+            site = LabSite(directory, journal, lambda _text: None)
+            pid = site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f")
+            if state.options.get("mds_cpu"):
+                make_group("cpu", state.id, role).join(pid)
         finally:
             journal.close()

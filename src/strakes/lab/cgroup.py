@@ -27,14 +27,14 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Group:
-    """A control group of a lab, or the root group. ``procs``: the file that takes the ids of joining processes."""
+    """A control group of a lab, or the root group."""
 
     path: Path
     version: int
 
-    @property
-    def procs(self) -> Path:
-        return self.path / "cgroup.procs"
+    def join(self, pid: int) -> None:
+        """Move a process into the group."""
+        write_kernel_file(self.path / "cgroup.procs", str(pid))
 
 
 def hierarchy_of(controller: str) -> Group | None:
@@ -109,12 +109,10 @@ def limit_iops(device: str, operations: int, group: Group) -> None:
 def release_devices(devices: Collection[str]) -> None:
     """Lift the limits of devices (major:minor) in the root group of version 1, so that pending requests end."""
     root = hierarchy_of("blkio")
-    if root is None or root.version != 1:
-        return
-    for line in (root.path / "blkio.throttle.write_iops_device").read_text().splitlines():
-        with suppress(OSError):
-            if line.split()[0] in devices:
-                limit_iops(line.split()[0], 0, root)
+    if root is not None and root.version == 1:
+        for device in devices:
+            with suppress(OSError):
+                limit_iops(device, 0, root)
 
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:

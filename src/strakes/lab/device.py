@@ -16,11 +16,11 @@ from typing import Any
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import open_kept
 from strakes.base.units import format_bytes
-from strakes.lab.cgroup import Group, device_group, limit_iops, release_devices, require
+from strakes.lab.cgroup import Group, device_group, limit_iops, release_devices
 from strakes.lab.kind import Lab, OptionsT
 from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.packages import table
-from strakes.lab.process import run
+from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import mounts_of
 
@@ -42,14 +42,12 @@ class Device:
     iops: int = 0
     group: Group | None = None
 
-    def slow_down(self) -> None:
+    def slow_down(self, server: int = 0) -> None:
+        """Set the limit of a slow device. ``server``: id of the process that uses it, which joins the control group."""
         if self.iops and self.group:
+            if server:
+                self.group.join(server)
             limit_iops(self.lower, self.iops, self.group)
-
-    @property
-    def join(self) -> tuple[Path, ...]:
-        """The files of control groups into which the process id of the device's server must be written."""
-        return (self.group.procs,) if self.group else ()
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
@@ -138,7 +136,7 @@ def _attach(site: LabSite, file: Path) -> Path:
     raise EnvironmentLacksError(
         f"{site.name} cannot be started: no loop device",
         where=str(file),
-        why=done.complaint,
+        why=complaint(done),
         remedy="Loop devices need root and the kernel's loop driver. A container must be given access to them.",
     )
 
@@ -182,29 +180,12 @@ def _detach(loop: str) -> None:
 PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
-@dataclass(frozen=True)
-class Brick:
-    """The storage of one server: an empty XFS at ``path``."""
-
-    path: Path
-    device: Device
-
-
-def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int], option: str) -> None:
-    """Raise BadInputError if a slow brick (given by ``option``) does not exist, or if there is too little space."""
-    for brick in slow:
-        if not 1 <= brick <= number:
-            raise BadInputError(f"{option} {brick} is not possible", why=f"they are 1 to {number}")
-    if slow:
-        require("blkio", option)
-    require_space(directory, number * size, "--size")
-
-
 class BrickLab(Lab[OptionsT]):
     """A lab with bricks in a private network."""
 
     _network: LabNetwork
-    _bricks: Mapping[int, Brick]
+    # Number of a brick -> its device, and the path of the XFS on it.
+    _bricks: Mapping[int, tuple[Device, Path]]
 
     def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
         """Make the network and the bricks 1 to ``number``, in the directory ``what``. ``slow``: brick -> IOPS."""
@@ -216,12 +197,9 @@ class BrickLab(Lab[OptionsT]):
         for brick in range(1, number + 1):
             group = device_group(site.id, f"{what}.{brick}") if brick in slow else None
             device = attach(site, make_file(site.directory / what / f"{brick}.image", size), slow.get(brick, 0), group)
-            bricks[brick] = Brick(site.directory / what / str(brick), device)
-            mount_device(site, device, "xfs", bricks[brick].path)
+            bricks[brick] = device, site.directory / what / str(brick)
+            mount_device(site, device, "xfs", bricks[brick][1])
         self._bricks = bricks
 
     def facts(self) -> Mapping[str, Any]:
-        return {
-            "network_namespace": str(self._network.namespace),
-            "devices": {str(number): str(brick.device.path) for number, brick in self._bricks.items()},
-        }
+        return {"devices": {str(number): str(device.path) for number, (device, _) in self._bricks.items()}}

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import write_kernel_file
-from strakes.base.processes import process_start
-from strakes.lab.device import PACKAGES, Brick, BrickLab, check_bricks
-from strakes.lab.options import LabOptions, option
+from strakes.lab.cgroup import require
+from strakes.lab.device import PACKAGES, BrickLab, require_space
+from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
@@ -64,7 +63,10 @@ class GlusterLab(BrickLab[GlusterOptions]):
                 remedy="Change --bricks or --replica.",
             )
         refuse_long_path(directory)
-        check_bricks(directory, options.bricks, options.size, dict(options.slow_brick), "--slow-brick")
+        check_ids("--slow-brick", options.slow_brick, range(1, options.bricks + 1))
+        if options.slow_brick:
+            require("blkio", "--slow-brick")
+        require_space(directory, options.bricks * options.size, "--size")
 
     def up(self) -> None:
         self._make_bricks("brick", self.options.bricks, self.options.size, dict(self.options.slow_brick))
@@ -75,10 +77,8 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self.start_client("glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
 
     def slow_down(self) -> None:
-        for brick in self._bricks.values():
-            for procs in brick.device.join:
-                write_kernel_file(procs, str(self._pid_of(brick)))
-            brick.device.slow_down()
+        for device, path in self._bricks.values():
+            device.slow_down(self._pid_of(path))
 
     def facts(self) -> Mapping[str, Any]:
         return {
@@ -86,7 +86,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
             "volume": VOLUME,
             "server": self._network.server,
             "commands": {"gluster": [str(word) for word in self._gluster()]},
-            "bricks": {str(number): str(brick.path / "data") for number, brick in self._bricks.items()},
+            "bricks": {str(number): str(path / "data") for number, (_, path) in self._bricks.items()},
         }
 
     def _with_own_directories(self) -> tuple[str, ...]:
@@ -117,15 +117,14 @@ class GlusterLab(BrickLab[GlusterOptions]):
     def _make_volume(self) -> None:
         self.site.step(f"a volume over {self.options.bricks} brick(s)")
         replica = ("replica", str(self.options.replica)) if self.options.replica > 1 else ()
-        bricks = [f"{self._network.server}:{brick.path}/data" for brick in self._bricks.values()]
+        bricks = [f"{self._network.server}:{path}/data" for _, path in self._bricks.values()]
         command = (*self._with_own_directories(), *self._gluster(), "volume")
         self.site.run(*command, "create", VOLUME, *replica, *bricks, "force")
         self.site.run(*command, "start", VOLUME)
-        for number, brick in self._bricks.items():
-            pid = self._pid_of(brick)
-            self.site.adopt(f"brick.{number}", pid, process_start(pid) or 0)
+        for number, (_, path) in self._bricks.items():
+            self.site.adopt(f"brick.{number}", self._pid_of(path))
 
-    def _pid_of(self, brick: Brick) -> int:
+    def _pid_of(self, brick: Path) -> int:
         """Return the process id of a brick's server, from the file of the management daemon that started it."""
-        name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
+        name = f"{self._network.server}-{str(brick / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())

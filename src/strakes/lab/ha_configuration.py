@@ -143,9 +143,9 @@ def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) 
     values = Xml.SubElement(service, "instance_attributes", id=f"{TARGET}-values")
     wanted = {
         "binfile": "/usr/bin/python3",
-        "cmdline_options": f"{directory}/journal.py serve {journal}",
+        "cmdline_options": f"{directory}/node.py journal {journal}",
         # Checks that the service answers, not only that it runs. Stopping kills a hanging service after 5 s.
-        "monitor_hook": f"/usr/bin/python3 {directory}/journal.py look",
+        "monitor_hook": f"/usr/bin/python3 {directory}/node.py look",
         "stop_timeout": "5",
     }
     for name, value in wanted.items():

@@ -16,10 +16,10 @@ from typing import Any
 from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
-from strakes.lab.ha_agent import ALERT_PORT
 from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
+from strakes.lab.ha_programs import ALERT_PORT
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package, table
@@ -73,8 +73,7 @@ class HaLab(Lab[HaOptions]):
         self.ready_limit_s = self._nodes.ready_limit_s
         self._script = site.install(f"scripts/{self._nodes.program}", "ha.sh")
         site.install("scripts/common.sh", "common.sh")
-        for name in ("journal.py", "agent.py"):
-            site.install(f"ha_{name}", name)
+        site.install("ha_programs.py", "node.py")
         for name in ("log", "bin"):
             site.make_directory(name)
         site.mount_memory(64 * MIB)
@@ -107,11 +106,10 @@ class HaLab(Lab[HaOptions]):
         return {
             "nodes": [f"mds-{name}" for name in NODES],
             "commands": {f"mds-{name}": [script, "enter", name] for name in NODES},
-            "process_of": {f"mds-{name}": str(directory / f"{name}.pid") for name in NODES},
             "links": {str(number): [script, "link", str(number)] for number in range(2)},
             "power": {f"mds-{name}": [script, "ipmi", name] for name in NODES},
             "journals": {f"mds-{name}": [script, "journal", name] for name in NODES},
-            "clients": [*self._at_hub, "/usr/bin/python3", str(directory / "journal.py"), "ask"],
+            "clients": [*self._at_hub, "/usr/bin/python3", str(directory / "node.py"), "ask"],
             "addresses": [f"10.9.{number}.1" for number, _ in enumerate(NODES, 1)],
             "bmc_log": str(directory / "bmc.log"),
             "alerts": str(directory / "alerts.jsonl"),
@@ -120,13 +118,13 @@ class HaLab(Lab[HaOptions]):
         }
 
     def _connect(self) -> None:
-        hub = self.site.directory / "net.hub"
+        hub = self._nodes.hub
         self.site.make_namespace(hub)
         self._nodes.connect()
         for number, name in enumerate(NODES, 1):
-            self._nodes.hub("address", "add", f"10.9.{number}.254/24", "dev", f"to-{name}")
-            self._nodes.hub("address", "add", f"10.9.0.{number}/32", "dev", "lo")
-        self._nodes.hub("address", "add", f"{ADMIN}/32", "dev", "lo")
+            own = f"address add 10.9.{number}.254/24 dev to-{name}"
+            self.site.ip(hub, own, f"address add 10.9.0.{number}/32 dev lo")
+        self.site.ip(hub, f"address add {ADMIN}/32 dev lo")
 
     def _start_bmc(self, number: int, name: str) -> None:
         configuration = self.site.write(f"bmc-{name}.conf", bmc_text(number, name, self._script))
@@ -142,7 +140,7 @@ class HaLab(Lab[HaOptions]):
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
         # Pacemaker runs its alerts as this user.
         shutil.chown(address, _OWNER)
-        words = ("/usr/bin/python3", directory / "agent.py", "receive", ADMIN, directory / "alerts.jsonl")
+        words = ("/usr/bin/python3", directory / "node.py", "receive", ADMIN, directory / "alerts.jsonl")
         self.site.start("alerts", *self._at_hub, *words)
 
     @property

@@ -53,26 +53,18 @@ class Namespaces:
 
     def connect(self) -> None:
         """Make the heartbeat links, and connect the nodes to the hub of the management network, which must exist."""
-        site = self.site
-        net = {name: site.directory / f"net.{name}" for name in NODES}
-        for path in net.values():
-            site.make_namespace(path)
-
-        def ip(where: str, *words: str | Path) -> None:
-            site.run("nsenter", f"--net={net[where]}", "ip", *words)
-
-        first, second = NODES
-        for ring in range(2):
-            ip(first, "link", "add", f"ring{ring}", "type", "veth", "peer", "name", f"ring{ring}", "netns", net[second])
-            for number, name in enumerate(NODES, 1):
-                ip(name, "address", "add", f"10.{ring + 1}.0.{number}/24", "dev", f"ring{ring}")
-                ip(name, "link", "set", f"ring{ring}", "up")
-        for number, name in enumerate(NODES, 1):
-            self.hub("link", "add", f"to-{name}", "type", "veth", "peer", "name", "management", "netns", net[name])
-            ip(name, "address", "add", f"10.9.{number}.1/24", "dev", "management")
-            ip(name, "link", "set", "management", "up")
-            self.hub("link", "set", f"to-{name}", "up")
-            ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
+        site, nets = self.site, [self.site.directory / f"net.{name}" for name in NODES]
+        for net in nets:
+            site.make_namespace(net)
+        rings = (f"link add ring{ring} type veth peer name ring{ring} netns {nets[1]}" for ring in (0, 1))
+        site.ip(nets[0], *rings)
+        for number, (name, net) in enumerate(zip(NODES, nets, strict=True), 1):
+            link = f"link add to-{name} type veth peer name management netns {net}"
+            site.ip(self.hub, link, f"link set to-{name} up")
+            addresses = {"ring0": f"10.1.0.{number}", "ring1": f"10.2.0.{number}", "management": f"10.9.{number}.1"}
+            for link, address in addresses.items():
+                site.ip(net, f"address add {address}/24 dev {link}", f"link set {link} up")
+            site.ip(net, f"route add 10.9.0.0/24 via 10.9.{number}.254")
 
     def furnish(self, planned: Cluster) -> None:
         """Prepare the disks of machines. Namespaces have no disks."""
@@ -85,9 +77,10 @@ class Namespaces:
         """Return the facts that only this kind of node has."""
         return {}
 
-    def hub(self, *words: str | Path) -> None:
-        """Run ``ip`` in the network namespace of the management network's hub."""
-        self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
+    @property
+    def hub(self) -> Path:
+        """The network namespace of the management network's hub."""
+        return self.site.directory / "net.hub"
 
 
 MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm, e2fsprogs mkfs.ext4, kmod modprobe")
@@ -136,12 +129,11 @@ class Machines(Namespaces):
     def connect(self) -> None:
         self.site.install("scripts/user_mode.sh", "user_mode.sh")
         for ring in ("ring0", "ring1"):
-            self.hub("link", "add", ring, "type", "bridge")
-            self.hub("link", "set", ring, "up")
+            self.site.ip(self.hub, f"link add {ring} type bridge", f"link set {ring} up")
         for name in NODES:
-            for link in ("ring0", "ring1", "to"):
-                self.hub("tuntap", "add", "dev", f"{link}-{name}", "mode", "tap")
-                self.hub("link", "set", f"{link}-{name}", "up", *(("master", link) if link != "to" else ()))
+            for link, master in (("ring0", "master ring0"), ("ring1", "master ring1"), ("to", "")):
+                tap = f"{link}-{name}"
+                self.site.ip(self.hub, f"tuntap add dev {tap} mode tap", f"link set {tap} up {master}")
 
     def furnish(self, planned: Cluster) -> None:
         site = self.site

@@ -12,7 +12,8 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import MeasurementError
 from strakes.failover.split_brain import JournalRecord
-from strakes.lab.process import LabCompleted, run
+from strakes.lab.process import complaint, run
+from strakes.targets.command import Completed
 
 _ASK_S = 30.0
 _COMMAND_S = 60.0
@@ -51,7 +52,7 @@ class Pair:
         self.nodes: tuple[str, ...] = tuple(facts["nodes"])
         self._look_every_s = float(facts["look_every_s"])
 
-    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> LabCompleted:
+    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> Completed:
         return run([*self._facts["commands"][node], *words], limit_s=limit_s)
 
     def power_off(self, node: str) -> None:
@@ -85,7 +86,7 @@ class Pair:
     def _signal_service(self, node: str, name: str) -> None:
         # Words in ``cmdline`` are separated by NUL, which no pattern matches. The brackets exclude this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
-        finds = f"{words} | grep -q '[j]ournal.py serve'"
+        finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
@@ -129,10 +130,6 @@ class Pair:
                 if resource.get("id") == "journal" and resource.get("role") == "Started" and places:
                     return places[0]
         return ""
-
-    def wait_whole(self, limit_s: float) -> None:
-        """Wait until both nodes see each other and all resources run."""
-        self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def make_whole(self, limit_s: float) -> None:
         """Undo all faults, and wait for a whole pair. A node that is being fenced is switched on after the fencing."""
@@ -196,7 +193,7 @@ class Pair:
     def _do(self, argv: Sequence[str]) -> str:
         done = run(argv, limit_s=_COMMAND_S)
         if done.status != 0:
-            raise MeasurementError("the pair did not follow a command", where=" ".join(argv), why=done.complaint)
+            raise MeasurementError("the pair did not follow a command", where=" ".join(argv), why=complaint(done))
         return done.stdout
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar
 
 from strakes.base.files import write_kept
 from strakes.base.units import counted
@@ -35,12 +35,10 @@ class HostsOptions(LabOptions):
     size: int = option("size", "Capacity of the shared directory, which is in memory.", "2GiB", least="1MiB")
 
 
-HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
-
-
-class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
+class HostsLab(Lab[HostsOptions]):
     """Hosts with namespaces (process, network, mount, IPC, host name), an sshd, and a link to a switch."""
 
+    options_type: ClassVar[type[HostsOptions]] = HostsOptions
     packages = table("openssh-server /usr/sbin/sshd, openssh-client ssh, iproute2 ip, util-linux nsenter")
 
     @property
@@ -111,14 +109,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         for name in self.addresses:
             lines.append(f"link add {name} type veth peer name eth0 netns {net[name]}")
             lines.append(f"link set {name} master switch up")
-        inside = ("nsenter", f"--net={net['hub']}")
-        self.site.run(*inside, "ip", "-batch", self.site.write("switch.ip", "\n".join(lines) + "\n"))
-
-
-class PlainHostsLab(HostsLab[HostsOptions]):
-    """Emulated hosts without Slurm."""
-
-    options_type = HostsOptions
+        self.site.ip(net["hub"], *lines)
 
 
 def _sources() -> tuple[Path, ...]:
@@ -146,10 +137,11 @@ class SlurmOptions(HostsOptions):
     mpi: str = option("choice", "MPI plugin that srun uses by default.", "none", choices=("none", "pmi2", "pmix"))
 
 
-class SlurmLab(HostsLab[SlurmOptions]):
+class SlurmLab(HostsLab):
     """Emulated hosts with Slurm. The partition is called main, and every login is as root."""
 
     options_type = SlurmOptions
+    options: SlurmOptions
     packages = HostsLab.packages + table("munge munged, slurmctld slurmctld, slurmd slurmd, slurm-client srun")
 
     def up(self) -> None:
@@ -177,9 +169,6 @@ class SlurmLab(HostsLab[SlurmOptions]):
         )
         absent = set(self.names) - set(asked.stdout.split())
         return f"not idle yet: {', '.join(sorted(absent))}" if absent else ""
-
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts(), "partition": "main"}
 
     def _configuration(self) -> str:
         directory: Path = self.site.directory

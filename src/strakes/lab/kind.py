@@ -84,7 +84,7 @@ KINDS = {
     "nfs": Kind("nfs", "NfsLab", "NFS 4: nfs-ganesha, mounted by the kernel."),
     "ha": Kind("ha_lab", "HaLab",
         "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system."),
-    "hosts": Kind("hosts", "PlainHostsLab",
+    "hosts": Kind("hosts", "HostsLab",
         "Several emulated hosts on this machine, reached by ssh, with a shared directory."),
     "slurm": Kind("hosts", "SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
     "xfs": Kind("local", "XfsLab", "XFS on a loop device, which can be made slow."),

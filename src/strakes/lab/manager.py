@@ -6,11 +6,12 @@ Removal works whether ``up`` ended, failed, or was killed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.lab.cgroup import release_groups, remove_groups
@@ -26,12 +27,13 @@ from strakes.lab.state import (
     JOURNAL,
     LabJournal,
     LabState,
+    ProcessRecord,
     all_directories,
     directory_of,
-    is_being_worked_in,
     read_state,
     remove_root,
     removed_meanwhile,
+    worker_in,
     working_in,
 )
 from strakes.targets.removal import empty_directory, remove_empty
@@ -45,30 +47,22 @@ _KILL_S = 20.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class ProcessStatus:
+@dataclass(frozen=True, kw_only=True)
+class ProcessStatus(ProcessRecord):
     """The present status of a process of a lab."""
 
-    role: str
-    pid: int
     alive: bool
     memory_bytes: int
 
 
-@dataclass(frozen=True)
-class LabStatus:
-    """The present status of a lab. ``detail``: the problem as text."""
+@dataclass(frozen=True, kw_only=True)
+class LabStatus(LabState):
+    """The state of a lab with its present condition. ``detail``: the problem as text."""
 
-    name: str
-    kind: str
     condition: Condition
     detail: str
     directory: str
     mount_point: str
-    created_unix_s: float
-    ready_after_s: float | None
-    options: Mapping[str, Any]
-    facts: Mapping[str, Any]
     processes: tuple[ProcessStatus, ...]
 
 
@@ -99,14 +93,12 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 return already, True
             if not os.listdir(place):
                 _start(place, kind, lab_class, options, say)
-                break
+                if started := _status(place):
+                    return started, False
             # This removes the directory, and with it the lock.
             undo(place)
             say(f"{name}: removing remains of an earlier lab with this name")
-    started = _status(place)
-    if started is None:
-        raise removed_meanwhile(place)
-    return started, False
+    raise removed_meanwhile(place)
 
 
 def down(name: str, *, force: bool) -> bool:
@@ -134,14 +126,14 @@ def names() -> tuple[str, ...]:
 
 
 def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
-    journal, lab_id = LabJournal.create(place, kind, place.name, options.document())
+    journal, began_s = LabJournal.create(place, kind, options.document()), time.monotonic()
     try:
-        site = LabSite(place, lab_id, journal, say)
+        site = LabSite(place, journal, say)
         lab = lab_class(site, options)
         lab.up()
         site.wait_until("the file system", lab.ready, limit_s=lab.ready_limit_s)
         lab.slow_down()
-        journal.ready(site.elapsed_s, lab.facts())
+        journal.note(ready_after_s=round(time.monotonic() - began_s, 2), facts=lab.facts())
     except BaseException as error:
         try:
             undo(place, force=True)
@@ -177,26 +169,16 @@ def _status(place: Path) -> LabStatus | None:
     processes = []
     for process in state.processes:
         alive = state.this_boot and is_alive(process)
-        processes.append(ProcessStatus(process.role, process.pid, alive, memory_of(process.pid) if alive else 0))
+        memory = memory_of(process.pid) if alive else 0
+        processes.append(ProcessStatus(**vars(process), alive=alive, memory_bytes=memory))
     condition, detail = _condition(place, state)
-    return LabStatus(
-        state.name,
-        state.kind,
-        condition,
-        detail,
-        str(place),
-        str(place / "mnt"),
-        state.created_unix_s,
-        state.ready_after_s,
-        state.options,
-        state.facts,
-        tuple(processes),
-    )
+    known = {**vars(state), "processes": tuple(processes), "directory": str(place), "mount_point": str(place / "mnt")}
+    return LabStatus(**known, condition=condition, detail=detail)
 
 
 def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
     if state.ready_after_s is None:
-        if is_being_worked_in(place):
+        if worker_in(place):
             return "working", f"being started: {state.last_step}"
         return "stale", f"strakes lab up was killed at: {state.last_step or 'the beginning'}"
     if not state.this_boot:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.files import write_kept
-from strakes.lab.device import PACKAGES, Brick, BrickLab, check_bricks
+from strakes.lab.device import PACKAGES, BrickLab, require_space
 from strakes.lab.mounts import space_of
+from strakes.lab.network import is_listening
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
@@ -36,14 +37,14 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
 
     @classmethod
     def check(cls, options: MooseFsOptions, directory: Path) -> None:
-        check_bricks(directory, options.chunkservers, options.size, {}, "--size")
+        require_space(directory, options.chunkservers * options.size, "--size")
 
     def up(self) -> None:
         self._make_bricks("chunks", self.options.chunkservers, self.options.size, {})
         self._start_master()
         self.site.step(f"{self.options.chunkservers} chunkserver(s)")
-        for number, brick in self._bricks.items():
-            self._start_chunkserver(number, brick)
+        for number, (_, path) in self._bricks.items():
+            self._start_chunkserver(number, path)
         self.start_client("mfsmount", self.site.mount_point, "-f", "-H", self._network.server)
 
     def ready(self) -> str:
@@ -71,14 +72,14 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         config = self._config("master", DATA_PATH=data, EXPORTS_FILENAME=exports)
         self.site.start("master", *self._network.inside, "mfsmaster", "-f", "-c", config, "start")
         self.site.wait_until(
-            "the master", lambda: "" if self._network.answers(_CLIENT_PORT) else "it does not listen yet"
+            "the master", lambda: "" if is_listening(_CLIENT_PORT, self._network.server) else "it does not listen yet"
         )
 
-    def _start_chunkserver(self, number: int, brick: Brick) -> None:
+    def _start_chunkserver(self, number: int, brick: Path) -> None:
         config = self._config(
             f"chunkserver.{number}",
             DATA_PATH=self.site.make_directory(f"chunkserver.{number}"),
-            HDD_CONF_FILENAME=self.site.write(f"disks.{number}.cfg", f"{brick.path}\n"),
+            HDD_CONF_FILENAME=self.site.write(f"disks.{number}.cfg", f"{brick}\n"),
             HDD_LEAVE_SPACE_DEFAULT=_LEAVE_FREE,
             MASTER_HOST=self._network.server,
             MASTER_RECONNECTION_DELAY=1,

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from strakes.base.errors import MeasurementError
-from strakes.lab.process import run
+from strakes.lab.process import complaint, run
 from strakes.targets import calls
 from strakes.targets.mountinfo import Mount, read_mounts
 
@@ -56,7 +56,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
             done = run([program, "-u", "-z", mount.mount_point], limit_s=_UNMOUNT_S)
             if done.status == 0:
                 return ""
-        return done.complaint
+        return complaint(done)
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:

@@ -9,12 +9,12 @@ import ipaddress
 import json
 import random
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.lab.process import run
+from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
 
 LOOPBACK = "127.0.0.1"
@@ -25,11 +25,14 @@ _PORT_TRIES = 2_000
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ``count`` free ports. Raises EnvironmentLacksError if too few are free."""
-    candidates = random.sample(range(_LOWEST, _HIGHEST), min(_PORT_TRIES, _HIGHEST - _LOWEST))
-    free = tuple(islice(filter(_is_free, candidates), count))
-    if len(free) < count:
-        raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
-    return free
+    free: list[int] = []
+    for port in random.sample(range(_LOWEST, _HIGHEST), min(_PORT_TRIES, _HIGHEST - _LOWEST)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            free.append(port)
+        if len(free) == count:
+            return tuple(free)
+    raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
 
 
 def is_listening(port: int, address: str = LOOPBACK) -> bool:
@@ -39,16 +42,6 @@ def is_listening(port: int, address: str = LOOPBACK) -> bool:
         return probe.connect_ex((address, port)) == 0
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
-
-
-_NAMESPACE = "network"
 _COMMAND_S = 10.0
 
 
@@ -65,23 +58,19 @@ class LabNetwork:
         """The prefix of a command that runs in the namespace's network, but with this machine's mounts."""
         return ("nsenter", f"--net={self.namespace}")
 
-    def answers(self, port: int) -> bool:
-        return is_listening(port, self.server)
-
 
 def make_network(site: LabSite) -> LabNetwork:
     """Make the network of a lab. Raises EnvironmentLacksError if the machine does not allow it."""
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
-    namespace = site.directory / _NAMESPACE
+    namespace = site.directory / "network"
     site.make_namespace(namespace)
     network = LabNetwork(server, str(subnet), namespace)
     link, prefix = _link_of(site.id), subnet.prefixlen
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)
     site.run("ip", "link", "set", link, "up")
-    site.run(*network.inside, "ip", "address", "add", f"{server}/{prefix}", "dev", "lab")
-    site.run(*network.inside, "ip", "link", "set", "lab", "up")
+    site.ip(namespace, f"address add {server}/{prefix} dev lab", "link set lab up")
     return network
 
 
@@ -92,7 +81,7 @@ def remove_link(lab_id: str) -> str:
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
     # The kernel also removes the link when the namespace of its other end ends, possibly during this command.
-    return done.complaint if Path("/sys/class/net", link).exists() else ""
+    return complaint(done) if Path("/sys/class/net", link).exists() else ""
 
 
 def _link_of(lab_id: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.lab.device import PACKAGES, BrickLab, check_bricks
-from strakes.lab.network import LabNetwork
+from strakes.lab.device import PACKAGES, BrickLab, require_space
+from strakes.lab.network import LabNetwork, is_listening
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 from strakes.lab.process import run
@@ -61,7 +61,7 @@ def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
         *("ganesha.nfsd", "-F", "-f", settings, "-p", own / "pid"),
         *("-L", site.directory / "log/ganesha.log", "-N", "NIV_EVENT"),
     )
-    site.wait_until("the server", lambda: "" if network.answers(_PORT) else "it does not answer yet")
+    site.wait_until("the server", lambda: "" if is_listening(_PORT, network.server) else "it does not answer yet")
     return f"{network.server}:{_EXPORT}"
 
 
@@ -92,7 +92,7 @@ class NfsLab(BrickLab[NfsOptions]):
 
     @classmethod
     def check(cls, options: NfsOptions, directory: Path) -> None:
-        check_bricks(directory, 1, options.size, {}, "--size")
+        require_space(directory, options.size, "--size")
         known = Path("/proc/filesystems").read_text(encoding="ascii").split()
         if "nfs4" not in known and run(["modprobe", "--dry-run", "nfsv4"], limit_s=_MODPROBE_S).status != 0:
             raise EnvironmentLacksError(
@@ -105,7 +105,7 @@ class NfsLab(BrickLab[NfsOptions]):
 
     def up(self) -> None:
         self._make_bricks("disk", 1, self.options.size, {})
-        self._source = start_server(self.site, self._network, self._bricks[1].path)
+        self._source = start_server(self.site, self._network, self._bricks[1][1])
         self.site.step("client")
         self.site.make_directory("mnt")
         given = {name: getattr(self.options, name) for name in ("vers", "nconnect", "rsize", "wsize", "actimeo")}

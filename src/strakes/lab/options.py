@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast
 
@@ -60,6 +61,15 @@ def require_bounds(options: LabOptions) -> None:
             if bound is not None and (value < bound if words == "at least" else value > bound):
                 what = f"--{name.replace('_', '-')} must be {words} {write(bound)}"
                 raise BadInputError(what, why=f"it is {write(value)}")
+
+
+def check_ids(option: str, limits: Sequence[tuple[int, int]], ids: range) -> None:
+    """Raise BadInputError if an option (``ID=NUMBER``) names a server that does not exist, or one server twice."""
+    named = [one for one, _ in limits]
+    for one in named:
+        if one not in ids or named.count(one) > 1:
+            why = "it is given twice" if one in ids else f"they are {ids[0]} to {ids[-1]}"
+            raise BadInputError(f"{option} {one} is not possible", why=why)
 
 
 def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:

@@ -1,4 +1,4 @@
-"""Processes of a lab: recorded before they run; found by process id, environment variable and network namespace."""
+"""Processes of a lab: found by an environment variable, by their records, and by their network namespaces."""
 
 from __future__ import annotations
 
@@ -8,38 +8,26 @@ import subprocess
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.files import open_kept
 from strakes.base.processes import process_start
 from strakes.lab.state import ProcessRecord
 from strakes.targets import command
+from strakes.targets.command import Completed
 
-# Environment variable with the lab's id in all processes of a lab. Child processes inherit it.
+# Environment variable with the lab's id in all processes of a lab. Child processes inherit it. A process that was
+# started but not recorded, because strakes was killed in between, is found by it.
 MARK = "STRAKES_LAB"
 # Contains the directories of server programs, which an ordinary user's PATH may lack.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The shell waits for a word. If strakes dies before writing the word, the shell reads end-of-file and starts nothing.
-_GATE = 'read -r word && exec "$@" </dev/null'
 # Prefixes of variables that configure other clusters or programs of the user. Labs do not get them.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
-@dataclass(frozen=True)
-class LabCompleted:
-    """A short command that has ended. ``status``: None if it was killed at its time limit."""
-
-    status: int | None
-    stdout: str
-    stderr: str
-
-    @property
-    def complaint(self) -> str:
-        """The last lines of the command's output, or how it ended."""
-        if self.status is None:
-            return "it did not end in time"
-        return last_lines(self.stderr or self.stdout, 4) or f"it ended with status {self.status}"
+def complaint(done: Completed) -> str:
+    """Return the last lines of the output of a command that failed, or how it ended."""
+    return last_lines(done.stderr or done.stdout, 4) or f"it ended with status {done.status}"
 
 
 def environment(lab_id: str = "") -> dict[str, str]:
@@ -49,42 +37,27 @@ def environment(lab_id: str = "") -> dict[str, str]:
     return {**kept, "PATH": PATH, "LC_ALL": "C.UTF-8", **marked}
 
 
-def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabCompleted:
-    """Run a short command until it ends or ``limit_s`` is over. The status of a missing program is 127."""
+def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
+    """Run a short command until it ends or ``limit_s`` is over (SIGKILL). The status of a missing program is 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
-        done = command.run(["env", *unset, *mark, *argv], limit_s)
+        return command.run(["env", *unset, *mark, *argv], limit_s)
     except command.CommandTimeout:
-        return LabCompleted(None, "", "")
-    return LabCompleted(done.status, done.stdout, done.stderr)
+        return Completed(tuple(argv), -signal.SIGKILL, "", "it did not end in time")
 
 
-class GatedProcess:
-    """A daemon that runs only after ``release``, so that it can be recorded before. If strakes dies, it never runs."""
-
-    def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
-        with os.fdopen(open_kept(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as output:
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _GATE, "gate", *argv],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment(lab_id),
-                start_new_session=True,
-            )
-        self.pid = self._process.pid
-        self.started = process_start(self.pid) or 0
-
-    def release(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(b"go\n")
-            self._process.stdin.close()
-
-    def status(self) -> int | None:
-        """Return the exit status (negative: the signal that ended the daemon), or None while it runs."""
-        return self._process.poll()
+def start(argv: Sequence[str], *, log: Path, lab_id: str) -> subprocess.Popen[bytes]:
+    """Start a daemon of a lab in a new session. Raises OSError if the program is missing."""
+    with os.fdopen(open_kept(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as output:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment(lab_id),
+            start_new_session=True,
+        )
 
 
 def is_alive(record: ProcessRecord) -> bool:

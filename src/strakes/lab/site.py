@@ -1,18 +1,20 @@
-"""The directory and the journal of a lab that is being started. Each process is recorded before it runs."""
+"""The directory and the journal of a lab that is being started. Each step is journaled before it begins."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.base.files import open_directory, write_kept, write_kernel_file
-from strakes.lab.process import GatedProcess, last_lines, run
-from strakes.lab.state import LabJournal, ProcessRecord
+from strakes.base.files import open_directory, write_kept
+from strakes.base.processes import process_start
+from strakes.lab.process import complaint, last_lines, run, start
+from strakes.lab.state import LabJournal
 
 # Time limit in seconds. Servers start in a few seconds, on a busy machine in more.
 READY_LIMIT_S = 180.0
@@ -23,22 +25,17 @@ _TICK_S = 0.1
 class LabSite:
     """A lab that is being started. ``say`` prints each step for the user."""
 
-    def __init__(self, directory: Path, lab_id: str, journal: LabJournal, say: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, journal: LabJournal, say: Callable[[str], None]) -> None:
         self.directory = directory
         self.name = directory.name
-        self.id = lab_id
+        self.id = journal.id
         self.mount_point = directory / "mnt"
         self._journal = journal
         self._say = say
-        self._began = time.monotonic()
-        self._daemons: dict[str, GatedProcess] = {}
-
-    @property
-    def elapsed_s(self) -> float:
-        return time.monotonic() - self._began
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     def step(self, text: str) -> None:
-        self._journal.step(text)
+        self._journal.note(last_step=text)
         self._say(f"{self.name}: {text}")
 
     def make_directory(self, *parts: str) -> Path:
@@ -65,30 +62,32 @@ class LabSite:
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
+    def ip(self, network: Path, *lines: str) -> None:
+        """Run commands of ip(8) in a network namespace."""
+        self.run("nsenter", f"--net={network}", "ip", "-batch", self.write("network.ip", "\n".join((*lines, ""))))
+
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
         """Run a short command and return its output. Raises EnvironmentLacksError if it fails."""
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
-            raise self._failed(f"{words[0]} failed", " ".join(words), done.complaint)
+            raise self._failed(f"{words[0]} failed", " ".join(words), complaint(done))
         return done.stdout
 
-    def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> None:
-        """Start a daemon in a new session and in the control groups ``join``."""
+    def start(self, role: str, *argv: str | Path) -> int:
+        """Start a daemon in a new session; return its process id."""
         words = [str(word) for word in argv]
         try:
-            process = GatedProcess(words, log=self._log_of(role), lab_id=self.id)
+            process = start(words, log=self._log_of(role), lab_id=self.id)
         except OSError as error:
             raise self._failed(f"{role} was not started", words[0], error.strerror or "") from error
-        self.adopt(role, process.pid, process.started)
-        for group in join:
-            write_kernel_file(group, str(process.pid))
-        process.release()
+        self.adopt(role, process.pid)
         self._daemons[role] = process
+        return process.pid
 
-    def adopt(self, role: str, pid: int, started: int) -> None:
+    def adopt(self, role: str, pid: int) -> None:
         """Record a process, for example one that a daemon of the lab started."""
-        self._journal.process(ProcessRecord(role, pid, started))
+        self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
         """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends, or at the time-out."""
@@ -103,7 +102,7 @@ class LabSite:
 
     def _require_daemons(self) -> None:
         for role, process in self._daemons.items():
-            if process.status() is None:
+            if process.poll() is None:
                 continue
             text = ""
             with suppress(OSError):

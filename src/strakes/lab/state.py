@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,8 +25,6 @@ JOURNAL = "lab.jsonl"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 # A Unix socket's path has at most 107 bytes. The suffix is the longest one that a lab appends to its directory.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
-# Seconds to wait for the lock. is_being_worked_in() holds it only for a moment.
-_PATIENCE_S = 0.5
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 
@@ -95,7 +93,16 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     try:
         if os.fstat(directory).st_uid != os.geteuid():
             raise BadInputError("this directory belongs to another user", where=str(lab), remedy=ELSEWHERE)
-        _lock(directory, lab)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            worker = worker_in(lab)
+            raise BadInputError(
+                f"another command is starting or removing {lab.name}",
+                where=str(lab),
+                why=f"process {worker} is using it" if worker else "",
+                remedy="Wait until it ends, or stop it.",
+            ) from None
         if not (lab.exists() and os.path.samestat(lab.lstat(), os.fstat(directory))):
             raise removed_meanwhile(lab)
         yield True
@@ -110,19 +117,13 @@ def removed_meanwhile(lab: Path) -> BadInputError:
     )
 
 
-def is_being_worked_in(lab: Path) -> bool:
-    """Return whether a command is starting or removing the lab."""
-    try:
-        directory = os.open(lab, _OPEN)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(directory, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(directory)
-    return False
+def worker_in(lab: Path) -> str:
+    """Return the id of the process that starts or removes the lab, from /proc/locks; "" if there is none."""
+    with suppress(OSError):
+        lines = Path("/proc/locks").read_text()
+        match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
+        return match[1] if match else ""
+    return ""
 
 
 def remove_root() -> None:
@@ -132,32 +133,6 @@ def remove_root() -> None:
         root.rmdir()
         if root.parent.name == "strakes":
             root.parent.rmdir()
-
-
-def _lock(directory: int, lab: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = _holder(os.fstat(directory).st_ino)
-                raise BadInputError(
-                    f"another command is starting or removing {lab.name}",
-                    where=str(lab),
-                    why=f"process {holder} is using it" if holder else "",
-                    remedy="Wait until it ends, or stop it.",
-                ) from None
-            time.sleep(0.02)
-
-
-def _holder(inode: int) -> str:
-    """Return the process that holds the lock, from /proc/locks, or ""."""
-    with suppress(OSError):
-        lines = Path("/proc/locks").read_text()
-        match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{inode} ", lines)
-        return match[1] if match else ""
-    return ""
 
 
 @dataclass(frozen=True)
@@ -179,10 +154,10 @@ class LabState:
     boot: str
     created_unix_s: float
     options: Mapping[str, Any]
-    processes: tuple[ProcessRecord, ...]
-    last_step: str
-    ready_after_s: float | None
-    facts: Mapping[str, Any]
+    processes: tuple[ProcessRecord, ...] = ()
+    last_step: str = ""
+    ready_after_s: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def this_boot(self) -> bool:
@@ -191,35 +166,27 @@ class LabState:
 
 
 class LabJournal:
-    """The open journal of a lab that is being started."""
+    """The open journal of a lab. A line is the record of a process, or has new values of fields of LabState."""
 
-    def __init__(self, directory: Path, flags: int = 0) -> None:
+    def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
+        self.id = lab_id
         self._descriptor = open_kept(directory / JOURNAL, os.O_WRONLY | os.O_APPEND | flags, 0o644)
 
     @classmethod
-    def create(cls, directory: Path, kind: str, name: str, options: Mapping[str, Any]) -> tuple[Self, str]:
-        """Create the journal; return it and the new lab's id."""
-        journal = cls(directory, os.O_CREAT | os.O_EXCL)
-        lab_id = uuid.uuid4().hex[:10]
-        head = {"kind": kind, "name": name, "id": lab_id, "boot": boot_id(), "created_unix_s": time.time()}
-        journal._append("lab", {**head, "options": options})
+    def create(cls, directory: Path, kind: str, options: Mapping[str, Any]) -> Self:
+        """Create the journal of a new lab."""
+        journal = cls(directory, uuid.uuid4().hex[:10], os.O_CREAT | os.O_EXCL)
+        head = {"kind": kind, "name": directory.name, "id": journal.id, "options": options}
+        journal.note(**head, boot=boot_id(), created_unix_s=time.time())
         os.fsync(journal._descriptor)
-        return journal, lab_id
+        return journal
 
-    def step(self, text: str) -> None:
-        self._append("step", {"text": text})
-
-    def process(self, record: ProcessRecord) -> None:
-        self._append("process", asdict(record))
-
-    def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
-        self._append("ready", {"after_s": round(after_s, 2), "facts": facts})
+    def note(self, **fields: object) -> None:
+        """Append a line."""
+        os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
 
     def close(self) -> None:
         os.close(self._descriptor)
-
-    def _append(self, what: str, record: Mapping[str, Any]) -> None:
-        os.write(self._descriptor, json.dumps({"is": what, **record}).encode() + b"\n")
 
 
 def read_state(directory: Path) -> LabState | None:
@@ -228,19 +195,14 @@ def read_state(directory: Path) -> LabState | None:
         lines = (directory / JOURNAL).read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    records: dict[str, list[dict[str, Any]]] = {"lab": [], "step": [], "process": [], "ready": []}
+    fields: dict[str, Any] = {}
+    processes: dict[str, ProcessRecord] = {}
     # If the last line is incomplete, its step was not begun. A power cut may leave a line of zeros.
     with suppress(ValueError):
         for line in lines[:-1]:
             record = json.loads(line)
-            records[record.pop("is")].append(record)
-    if not records["lab"]:
-        return None
-    ready = records["ready"][0] if records["ready"] else {"after_s": None, "facts": {}}
-    return LabState(
-        **records["lab"][0],
-        processes=tuple({record["role"]: ProcessRecord(**record) for record in records["process"]}.values()),
-        last_step=records["step"][-1]["text"] if records["step"] else "",
-        ready_after_s=ready["after_s"],
-        facts=ready["facts"],
-    )
+            if "role" in record:
+                processes[record["role"]] = ProcessRecord(**record)
+            else:
+                fields |= record
+    return LabState(**fields, processes=tuple(processes.values())) if fields else None

@@ -17,7 +17,7 @@ alive() { # a zombie no longer has a command line
 enter() { # NAME COMMAND...
     address=10.9.$(number_of "$1").1
     shift
-    nsenter --net="$here/net.hub" /usr/bin/python3 "$here/agent.py" call "$address" "$@"
+    nsenter --net="$here/net.hub" /usr/bin/python3 "$here/node.py" call "$address" "$@"
 }
 
 case $command in
@@ -41,7 +41,7 @@ boot)
         ip link set "${link%% *}" up
     done
     ip route add 10.9.0.0/24 via "10.9.$n.254"
-    /usr/bin/python3 "$here/agent.py" serve "10.9.$n.1" &
+    /usr/bin/python3 "$here/node.py" agent "10.9.$n.1" &
     # A machine that is already configured joins the cluster when it is switched on.
     [ -e /var/lib/drbd/made ] && mount /dev/vdc /srv/plain && "$here/ha.sh" cluster
     # The first process of a machine must reap orphaned processes.

@@ -91,7 +91,7 @@ class LustreSource:
         served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
         lines = {
             "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
-            "slow targets: the counters of these servers have no timestamps": not served or reading.has_service_times,
+            "slow targets: the counters of servers have no service times": not served or reading.has_service_times,
             "who causes the load: no job_stats here (set jobid_var on the servers)": reading.jobs or elsewhere,
             "outages: lctl shows neither serving targets nor connections to targets here": reading.serving
             or reading.connected

@@ -6,11 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import Any, Self
 
 from strakes.model.phases import (
-    Hints,
     MixedPhase,
     PartPhase,
     ProbePhase,
@@ -21,9 +19,7 @@ from strakes.model.phases import (
     TransferPhase,
     usual_keys,
 )
-
-if TYPE_CHECKING:
-    from cattrs import Converter
+from strakes.model.record import from_fields
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
@@ -52,6 +48,11 @@ class Plan:
     processors: str = ""
     numa_nodes: str = ""
     buffer_pages: str = "normal"
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the plan of a JSON form that was validated before."""
+        return from_fields(cls, {**document["team"], "seed": document["seed"], "phases": document["phases"]})
 
     def to_json(self) -> dict[str, object]:
         """Return the canonical form: every key spelled out, as the schema and the engine take it."""
@@ -186,7 +187,7 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
     return body
 
 
-def plan_from_json(document: Mapping[str, object]) -> Plan:
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
     """Make a plan from its JSON form; the inverse of :meth:`Plan.to_json`.
 
     Raises BadInputError that names the first invalid key.
@@ -194,28 +195,7 @@ def plan_from_json(document: Mapping[str, object]) -> Plan:
     from strakes.model.plan_validate import validate_plan_document
 
     validate_plan_document(document)
-    return plan_from_record(document)
-
-
-def plan_from_record(document: Mapping[str, object]) -> Plan:
-    """Make a plan from its JSON form in the store, which was validated before and is not validated again."""
-    team = document["team"]
-    assert isinstance(team, Mapping)
-    return _converter().structure({**team, "seed": document["seed"], "phases": document["phases"]}, Plan)
-
-
-@cache
-def _converter() -> Converter:
-    """Return the converter from JSON. It turns 4.0 into the integer 4, so that equal plans have equal fingerprints."""
-    from cattrs.preconf.json import make_converter
-
-    converter = make_converter(detailed_validation=False)
-    kinds: dict[str, type[Phase]] = {kind.kind: kind for kind in get_args(Phase)}
-    converter.register_structure_hook_func(
-        lambda kind: kind in (Phase, PartPhase), lambda body, _: converter.structure(body, kinds[body["kind"]])
-    )
-    converter.register_structure_hook_func(lambda kind: kind == Hints, lambda hints, _: tuple(sorted(hints.items())))
-    return converter
+    return Plan.from_json(document)
 
 
 def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.schemas import load_schema
 
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.protocols import Validator
-
 # Keys whose value selects one of the alternatives of a ``oneOf`` in the schema.
 _DISCRIMINATORS = ("kind", "rule")
-_TYPES = {
+_TYPES: Mapping[str, str] = {
     "object": "an object",
     "array": "a list",
     "integer": "a whole number",
@@ -23,12 +22,13 @@ _TYPES = {
     "string": "a string",
     "boolean": "true or false",
 }
-_BOUNDS = {
-    "minimum": "at least",
-    "maximum": "at most",
-    "exclusiveMinimum": "more than",
-    "minItems": "a list of at least",
-    "maxItems": "a list of at most",
+# Keywords that limit a number or the length of a list.
+_BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ("at least", operator.ge),
+    "maximum": ("at most", operator.le),
+    "exclusiveMinimum": ("more than", operator.gt),
+    "minItems": ("a list of at least", operator.ge),
+    "maxItems": ("a list of at most", operator.le),
 }
 _PATTERNS = {
     "^[a-z0-9][a-z0-9-]{0,31}$": "1 to 32 of a-z, 0-9 and '-', not beginning with '-'",
@@ -39,6 +39,8 @@ _PATTERNS = {
 }
 _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 
+Path = tuple[str | int, ...]
+
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
     """Raise BadInputError if the document is not a plan. It names every invalid key; ``where`` is the first one.
@@ -48,56 +50,104 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
     strakes.base.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be ...
     """
     faults: dict[str, str] = {}
-    for error in sorted(_validator().iter_errors(document), key=lambda error: len(error.absolute_path)):
-        for key, problem in _explain(error):
-            faults.setdefault(key, problem)
+    for _, key, problem in sorted(_faults(document, load_schema("plan"), ()), key=lambda fault: fault[0]):
+        faults.setdefault(key, problem)
     if faults:
         texts = "; ".join(f"{key or 'it'} {problem}" for key, problem in faults.items())
         raise BadInputError(f"not a plan: {texts}", where=next(iter(faults)), remedy=_REMEDY)
 
 
-@cache
-def _validator() -> Validator:
-    """Return a validator for the schema that is as strict as the engine; the one of jsonschema accepts more."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the faults of a value: the depth of the value, the invalid key, and the reason in plain words.
 
-    types = Draft202012Validator.TYPE_CHECKER.redefine("number", _is_number)
-    keywords = {"pattern": _pattern, "oneOf": _one_of}
-    strict: Any = extend(Draft202012Validator, keywords, type_checker=types)  # type: ignore[no-untyped-call]
-    validator: Validator = strict(load_schema("plan"))
-    return validator
-
-
-def _is_number(_: object, value: object) -> bool:
-    """Return whether a value is a JSON number. NaN and infinity are not, although Python reads them."""
-    from math import isfinite
-
-    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and isfinite(value))
-
-
-def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -> Iterator[ValidationError]:
-    """Check a pattern. In a schema, unlike in Python, ``$`` does not match before a final line break."""
-    import re
-
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(value, str) and not re.search(pattern.removesuffix("$") + r"\Z", value):
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
+    Supports the keywords that ``schemas/plan.json`` uses. As in the engine, NaN is no number, and a pattern matches the
+    whole text.
+    """
+    for keyword, wanted in schema.items():
+        if keyword == "$ref":
+            yield from _faults(value, _definition(wanted), path)
+        elif keyword == "oneOf":
+            yield from _faults(value, _selected(value, wanted), path)
+        elif keyword == "items" and isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from _faults(item, wanted, (*path, index))
+        elif isinstance(value, dict) and keyword in ("required", "properties", "additionalProperties", "propertyNames"):
+            yield from _faults_of_keys(value, keyword, schema, path)
+        elif problem := _problem(value, keyword, wanted):
+            yield len(path), _key_path(path), problem
 
 
-def _one_of(validator: Any, forms: list[Any], value: object, _: object) -> Iterator[ValidationError]:
-    """Check a value only against the alternative that its discriminator selects, so that all errors are about that."""
-    definitions = load_schema("plan")["$defs"]
-    resolved = [definitions[form["$ref"].rpartition("/")[2]] if "$ref" in form else form for form in forms]
+def _faults_of_keys(
+    value: dict[str, Any], keyword: str, schema: Mapping[str, Any], path: Path
+) -> Iterator[tuple[int, str, str]]:
+    wanted, known = schema[keyword], schema.get("properties", {})
+    if keyword == "required":
+        yield from ((len(path), _key_path((*path, key)), "is missing") for key in wanted if key not in value)
+    elif keyword == "propertyNames":
+        for key in value:
+            yield from _faults(key, wanted, path)
+    elif wanted is False:
+        problem = f"is not a valid key; the keys are {', '.join(known)}"
+        yield from ((len(path), _key_path((*path, key)), problem) for key in value if key not in known)
+    else:
+        rules = known if keyword == "properties" else dict.fromkeys(value.keys() - known.keys(), wanted)
+        for key in (key for key in rules if key in value):
+            yield from _faults(value[key], rules[key], (*path, key))
+
+
+def _problem(value: Any, keyword: str, wanted: Any) -> str:
+    """Return how a value violates one keyword, or an empty text."""
+    must = ""
+    if keyword == "type" and not _is_of_type(value, wanted):
+        must = _TYPES[wanted]
+    elif keyword == "const" and not _are_same(value, wanted):
+        must = _shown(wanted)
+    elif keyword == "enum" and not any(_are_same(value, one) for one in wanted):
+        must = f"one of {', '.join(map(str, wanted))}"
+    elif keyword == "pattern" and isinstance(value, str) and not re.search(wanted.removesuffix("$") + r"\Z", value):
+        must = _PATTERNS.get(wanted, f"text that matches {wanted}")
+    elif keyword == "maxProperties" and isinstance(value, dict) and len(value) > wanted:
+        return f"must have at most {wanted} keys, it has {len(value)}"
+    elif keyword in _BOUNDS:
+        (words, holds), size = _BOUNDS[keyword], _size(value, keyword)
+        must = f"{words} {wanted}" if size is not None and not holds(size, wanted) else ""
+    return f"must be {must}, it is {_shown(value)}" if must else ""
+
+
+def _size(value: Any, keyword: str) -> float | None:
+    """Return what a keyword of _BOUNDS limits: the length of a list, or a number; None for values of other types."""
+    if keyword.endswith("Items"):
+        return len(value) if isinstance(value, list) else None
+    return value if _is_of_type(value, "number") else None
+
+
+def _definition(reference: str) -> Mapping[str, Any]:
+    definition: Mapping[str, Any] = load_schema("plan")["$defs"][reference.rpartition("/")[2]]
+    return definition
+
+
+def _selected(value: object, forms: list[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return the alternative that the value's discriminator selects, so that all errors are about that one."""
+    if not isinstance(value, dict):
+        return {"type": "object"}
+    resolved = [_definition(form["$ref"]) if "$ref" in form else form for form in forms]
     key = next(name for name in _DISCRIMINATORS if name in resolved[0]["properties"])
     selecting = [form["properties"][key] for form in resolved]
     names = [one.get("enum") or [one["const"]] for one in selecting]
-    form: dict[str, Any] = {"type": "object"}
-    if isinstance(value, dict):
-        fallback = {"required": [key], "properties": {key: {"enum": [name for own in names for name in own]}}}
-        form = next((form for form, own in zip(resolved, names, strict=True) if value.get(key) in own), fallback)
-    yield from validator.descend(value, form)
+    fallback = {"required": [key], "properties": {key: {"enum": [name for own in names for name in own]}}}
+    return next((form for form, own in zip(resolved, names, strict=True) if value.get(key) in own), fallback)
+
+
+def _is_of_type(value: object, name: str) -> bool:
+    if name in ("integer", "number"):
+        finite = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return finite and (name == "number" or value == int(value))  # type: ignore[call-overload]
+    kinds: Mapping[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool}
+    return isinstance(value, kinds[name])
+
+
+def _are_same(value: object, wanted: object) -> bool:
+    return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
 
 
 def _key_path(path: Iterable[str | int]) -> str:
@@ -105,40 +155,6 @@ def _key_path(path: Iterable[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def _explain(error: ValidationError) -> list[tuple[str, str]]:
-    """Return the invalid keys, each with the reason in plain words."""
-    path = list(error.absolute_path)
-    value: Any = error.instance
-    wanted: Any = error.validator_value
-    schema: Any = error.schema
-    shown = _shown(value)
-    match error.validator:
-        case "additionalProperties":
-            unknown = [key for key in value if key not in schema["properties"]]
-            problem = f"is not a valid key; the keys are {', '.join(schema['properties'])}"
-            return [(_key_path([*path, key]), problem) for key in unknown]
-        case "required":
-            # Each missing key is a separate error that does not name the key.
-            return [(_key_path([*path, key]), "is missing") for key in wanted if key not in value]
-        case "type":
-            problem = f"must be {_TYPES[wanted]}, it is {shown}"
-        case "const":
-            problem = f"must be {_shown(wanted)}, it is {shown}"
-        case "enum":
-            problem = f"must be one of {', '.join(map(str, wanted))}, it is {shown}"
-        case "pattern":
-            problem = f"must be {_PATTERNS.get(wanted, f'text that matches {wanted}')}, it is {shown}"
-        case "maxProperties":
-            problem = f"must have at most {wanted} keys, it has {len(value)}"
-        case bound if bound in _BOUNDS:
-            problem = f"must be {_BOUNDS[bound]} {wanted}, it is {shown}"
-        case _:
-            problem = f"is not valid: {error.message}"
-    return [(_key_path(path), problem)]
-
-
 def _shown(value: object) -> str:
-    import json
-
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,19 +1,18 @@
 """Convert JSON records of the store and of engines to frozen values, and back.
 
-Missing keys get their default, and unknown keys are ignored.
+Missing keys get their default, and unknown keys are ignored. A class with its own JSON form, such as Plan, has the
+methods ``from_json`` and ``to_json``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from strakes.model.plan import Plan, plan_from_record
 from strakes.targets.description import Layout
-
-if TYPE_CHECKING:
-    from cattrs import Converter
 
 T = TypeVar("T")
 
@@ -36,54 +35,134 @@ def from_record(kind: type[T], record: object) -> T:
     >>> from_record(Place, to_record(place)) == place
     True
     """
-    converter = _converter()
-    from cattrs.errors import CattrsError
+    return cast("T", _reader(cast("Any", kind))(record))
 
-    try:
-        return converter.structure(record, kind)
-    except CattrsError as error:
-        raise ValueError(str(error)) from error
+
+def from_fields(kind: type[T], record: object) -> T:
+    """Return a dataclass instance from an object with a key for each field. Raises as :func:`from_record`."""
+    found = _of_type(Mapping, record)
+    return kind(
+        **{name: read(found[name]) for name, read in _field_readers(cast("Any", kind)).items() if name in found}
+    )
+
+
+@cache
+def _field_readers(kind: Any) -> dict[str, Callable[[Any], Any]]:
+    hints = get_type_hints(kind)
+    return {one.name: _reader(hints[one.name]) for one in fields(kind) if one.init}
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that converts a JSON value to a value of this type."""
+    origin, types = get_origin(kind), get_args(kind)
+    if kind == Rows:
+        return _rows
+    if kind is Any:
+        return lambda value: value
+    if kind in (str, bool):
+        return partial(_of_type, kind)
+    if kind in (int, float):
+        return partial(_number, kind)
+    if origin is Literal:
+        return partial(_one_of, types)
+    if origin in (Union, UnionType):
+        return _union_reader(types)
+    if origin in (tuple, Sequence):
+        return _list_reader(types)
+    if origin in (Mapping, dict):
+        return partial(_of_type, Mapping) if types[1] is Any else partial(_mapping, *map(_reader, types))
+    return getattr(kind, "from_json", None) or partial(from_fields, kind)
+
+
+def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Return the reader of an optional value, of dataclasses told apart by their ``kind``, or of plain values."""
+    members = [one for one in types if one is not NoneType]
+    if len(members) == 1:
+        read = _reader(members[0])
+        return lambda value: None if value is None else read(value)
+    if all(map(is_dataclass, members)):
+        readers = {one.kind: _reader(one) for one in members}
+        return lambda value: readers[value["kind"]](value)
+    return partial(_of_type, (*types, int) if float in types else types)
+
+
+def _list_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Return the reader of a tuple; pairs may be written as an object."""
+    if types[1:] and types[1] is not ...:
+        readers = tuple(map(_reader, types))
+        return lambda value: tuple(read(item) for read, item in zip(readers, value, strict=True))
+    read_item = _reader(types[0])
+
+    def read(value: Any) -> Any:
+        items = sorted(value.items()) if isinstance(value, Mapping) else _of_type((list, tuple), value)
+        return tuple(map(read_item, items))
+
+    return read
+
+
+def _of_type(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} has the wrong type")
+    return value
+
+
+def _number(kind: Any, value: Any) -> Any:
+    """Return a number. The integer 4 may be written as 4.0, so that equal plans have equal fingerprints."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
+        raise ValueError(f"{value!r} is not a number of this kind")
+    return kind(value)
+
+
+def _one_of(values: tuple[Any, ...], value: Any) -> Any:
+    if value not in values:
+        raise ValueError(f"{value!r} is none of {', '.join(map(str, values))}")
+    return value
+
+
+def _mapping(read_key: Callable[[Any], Any], read_value: Callable[[Any], Any], value: Any) -> dict[Any, Any]:
+    return {read_key(key): read_value(item) for key, item in _of_type(Mapping, value).items()}
+
+
+def _rows(value: Any) -> Rows:
+    for row in _of_type((list, tuple), value):
+        _of_type((list, tuple), row)
+    return cast("Rows", value)
 
 
 def to_record(value: object) -> dict[str, Any]:
     """Return the fields of a value as a dictionary of JSON values."""
-    return cast("dict[str, Any]", _converter().unstructure(value))
+    record = {}
+    for name, default, as_it_is in _written(cast("Any", type(value))):
+        member = getattr(value, name)
+        if default is MISSING or member != default:
+            record[name] = member if as_it_is else _plain(member)
+    return record
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if is_dataclass(value):
+        return to_record(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 @cache
-def _converter() -> Converter:
-    from cattrs.gen import make_dict_unstructure_fn, override
-    from cattrs.preconf.json import make_converter
-
-    converter = make_converter(detailed_validation=False)
-
-    def writer(kind: type[Record]) -> Callable[[Record], dict[str, Any]]:
-        always: Any = {name: override(omit_if_default=False) for name in kind.ALWAYS}
-        return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True, **always)
-
-    converter.register_unstructure_hook_factory(_is_record, writer)
-    converter.register_structure_hook_func(lambda kind: kind == Rows, _rows)
-    converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], _mapping)
-    converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
-    converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
-    converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
-    # The components of a layout are only displayed, never stored: a run sets layouts without components.
-    layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
-    converter.register_unstructure_hook(Layout, layout)
-    return converter
+def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
+    """Return the written fields: name, value that is left out (MISSING: none), and whether to keep the value's form."""
+    hints = get_type_hints(kind)
+    sparse = issubclass(kind, Record | Layout)
+    always = kind.ALWAYS if issubclass(kind, Record) else ()
+    return tuple(
+        (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
+        for one in fields(kind)
+        # The components of a layout are only displayed, never stored: a run sets layouts without components.
+        if one.init and (kind, one.name) != (Layout, "components")
+    )
 
 
-def _rows(value: object, _kind: object) -> Rows:
-    if not isinstance(value, Sequence) or not all(isinstance(row, list | tuple) for row in value):
-        raise TypeError(type(value))
-    return value
-
-
-def _mapping(value: object, _kind: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError(type(value))
-    return value
-
-
-def _is_record(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Record)
+def _default(one: Field[Any]) -> Any:
+    return one.default_factory() if one.default_factory is not MISSING else one.default

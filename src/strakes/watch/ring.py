@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cattrs.errors import CattrsError
-
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, open_directory, open_kept, remove_kept
 from strakes.base.units import format_bytes
@@ -146,7 +144,7 @@ class Ring:
         for line in _lines(path, most_bytes):
             try:
                 value = parse(line)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError, CattrsError):
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
                 damaged += 1
             else:
                 yield value

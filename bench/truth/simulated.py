@@ -23,7 +23,7 @@ from strakes.runs.impact import UNLIMITED
 from strakes.runs.messages import Hello, PlanResult, sample_from_message
 from strakes.runs.run import Run
 from strakes.runs.store import Store
-from strakes.studies.registry import SURVEY
+from strakes.studies.registry import survey_studies
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
 from strakes.targets.local import LocalTarget
@@ -178,7 +178,7 @@ def survey(world: World, noise: Noise, seed: int, place: Path, budget_s: float =
     engine = SimulatedEngine(world, noise, clock, budget_s, seed)
     directory = place / f"target{seed}"
     directory.mkdir(parents=True, exist_ok=True)
-    request = Request("survey", "survey", directory, SURVEY, budget_s, 0.9, 0.1, seed, "strakes survey DIR")
+    request = Request("survey", "survey", directory, survey_studies(), budget_s, 0.9, 0.1, seed, "strakes survey DIR")
     store = Store(place / "store")
     with _instead_of(engine, SimulatedTarget(directory), clock):
         return store.open(perform(request, store, _Quiet()).id)

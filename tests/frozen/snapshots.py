@@ -26,7 +26,7 @@ from strakes.model.cell import Cell
 from strakes.report.findings import to_document
 from strakes.runs.engine import find_engine
 from strakes.runs.published import PublishedRun
-from strakes.studies.registry import STUDIES
+from strakes.studies.registry import studies
 from strakes.studies.study import Context, Pilot
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
 from strakes.targets.lustre_target import layout_kinds
@@ -72,7 +72,7 @@ _WRITTEN_OUT = ("transfer-size", "metadata-ops", "striping")
 def plans() -> str:
     """Return a digest of the plans of each study, and the plans of some studies, one per line."""
     lines = []
-    for study in STUDIES:
+    for study in studies():
         for name, context in _CONTEXTS.items():
             cells = [cell for cell in study.cells(context) if isinstance(cell, Cell)]
             texts = [f"{cell.key} {_compact(cell.plan.to_json())}" for cell in cells]

@@ -14,7 +14,7 @@ from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
 from strakes.runs.records import FactsFound
 from strakes.runs.store import Store
-from strakes.studies.registry import STUDIES
+from strakes.studies.registry import NAMES, studies
 from studies.world import NEEDS, context, flat, visits_of
 from studies.world import stored as stored_visits
 
@@ -25,10 +25,10 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()
-    contexts = ((study, context(**NEEDS.get(study.name, {}))) for study in STUDIES)
+    contexts = ((study, context(**NEEDS.get(study.name, {}))) for study in studies())
     cells = [cell for study, known in contexts for cell in study.cells(known) if isinstance(cell, Cell)]
     options = {
-        "studies": [study.name for study in STUDIES],
+        "studies": list(NAMES),
         "confidence": 0.9,
         "relative_half_width": 0.1,
         "budget_s": 60.0,
@@ -69,7 +69,7 @@ def test_the_findings_on_standard_output_are_the_only_output_and_give_the_portra
     validate(document)
     portrait = from_record(Portrait, document)
     assert portrait.run["id"] == stored
-    assert {cell.study for cell in portrait.cells} == {study.name for study in STUDIES}
+    assert {cell.study for cell in portrait.cells} == set(NAMES)
 
 
 def test_report_and_findings_go_to_the_files_asked_for(

@@ -7,11 +7,11 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.base.units import MIB
 from strakes.model.plan_validate import validate_plan_document
-from strakes.studies.registry import STUDIES, study_named
+from strakes.studies.registry import studies, study_named
 from strakes.studies.study import Study
 from studies.world import answered, cells_of, flat, measured
 
-each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+each_study = pytest.mark.parametrize("study", studies(), ids=lambda study: study.name)
 
 
 @each_study

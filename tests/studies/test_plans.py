@@ -15,7 +15,7 @@ from strakes.model.plan import Plan
 from strakes.runs.engine import find_engine
 from strakes.studies.measure_directories import grown
 from strakes.studies.neighbour import probe_plan
-from strakes.studies.registry import STUDIES
+from strakes.studies.registry import studies
 from strakes.studies.study import Context, Pilot
 from strakes.survey.pilot import pilot_plan, smallest_plan
 from strakes.survey.preparation import choose_cells
@@ -81,7 +81,7 @@ FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple({"files": files} for files in (None, 1, 100_000)),
     tuple({"data_per_rank": data} for data in (None, 4097, MIB + 1, 3 * MIB, 10**13)),
 )
-REQUEST = Request("survey", "", Path("/"), STUDIES, 60.0, 0.9, 0.1, 1, "")
+REQUEST = Request("survey", "", Path("/"), studies(), 60.0, 0.9, 0.1, 1, "")
 # A prime number, at least the number of factors and the largest number of levels.
 ORDER = 11
 

@@ -21,7 +21,7 @@ from strakes.model.portrait import SkippedCell
 from strakes.runs.records import CellSkipped
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
-from strakes.studies.registry import SURVEY
+from strakes.studies.registry import survey_studies
 from strakes.studies.study import Context, Pilot
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.amounts import LONG_ENOUGH_S
@@ -36,7 +36,7 @@ PILOT = Pilot(400.0 * MIB, 800.0 * MIB, 10_000.0, 0.01)
 
 def chosen(pilot: Pilot = PILOT, **changes: Any) -> tuple[Context, list[Cell], list[SkippedCell]]:
     where = facts(remote=changes.pop("remote", False))
-    asked = request(**{"studies": SURVEY, **changes})
+    asked = request(**{"studies": survey_studies(), **changes})
     context = make_context(asked, where, pilot, ROOM)
     return context, *choose_cells(asked, context)
 
@@ -128,7 +128,7 @@ def test_more_data_than_the_available_room_is_refused_with_an_amount_that_fits()
 
 def test_all_amounts_that_do_not_fit_are_reported_together_and_the_suggested_ones_fit() -> None:
     where = {key: value for key, value in facts().items() if key not in ("cpus", "memory_bytes")}
-    asked = request(studies=SURVEY, budget_s=120.0, data_per_rank=1 << 50, files=1 << 50, phase_s=7200.0)
+    asked = request(studies=survey_studies(), budget_s=120.0, data_per_rank=1 << 50, files=1 << 50, phase_s=7200.0)
     with pytest.raises(BadInputError, match="do not fit") as caught:
         refuse_amounts(asked, where, 2)
     said = {

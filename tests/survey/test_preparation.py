@@ -21,7 +21,7 @@ from strakes.model.record import from_record, to_record
 from strakes.model.sample import Sample
 from strakes.runs.messages import PlanResult
 from strakes.runs.records import AmountsChosen
-from strakes.studies.registry import STUDIES
+from strakes.studies.registry import studies, study_named
 from strakes.studies.study import Pilot
 from strakes.survey.amounts import LONG_ENOUGH_S
 from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan, with_write_back
@@ -49,7 +49,7 @@ def request(**changes: Any) -> Request:
         "kind": "survey",
         "name": "survey",
         "directory": Path("/tmp"),
-        "studies": STUDIES,
+        "studies": studies(),
         "budget_s": 120.0,
         "confidence": 0.9,
         "relative_half_width": 0.1,
@@ -194,6 +194,6 @@ def test_only_plans_with_metadata_alone_go_through_libcephfs() -> None:
 
 
 def test_libcephfs_is_refused_if_no_plan_would_use_it() -> None:
-    asked = request(libcephfs=True, studies=tuple(study for study in STUDIES if study.name == "client-scaling"))
+    asked = request(libcephfs=True, studies=(study_named("client-scaling"),))
     with pytest.raises(BadInputError, match="--libcephfs would have no effect on client-scaling"):
         choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))

@@ -19,7 +19,7 @@ from strakes.report.findings import to_document
 from strakes.runs.records import FactsFound
 from strakes.runs.store import Store
 from strakes.studies.plan_run import PlanRun
-from strakes.studies.registry import STUDIES, study_named
+from strakes.studies.registry import NAMES, studies, study_named
 from strakes.tuning.portraits import build_portrait
 from studies.world import NEEDS, context, flat, stored, visits_of
 
@@ -73,15 +73,15 @@ def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(
 def test_the_portrait_of_a_whole_survey_validates(portrait_of: Build) -> None:
     cells = [
         cell
-        for study in STUDIES
+        for study in studies()
         for cell in study.cells(context(**NEEDS.get(study.name, {})))
         if isinstance(cell, Cell)
     ]
-    portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, *(study.name for study in STUDIES))
+    portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, *NAMES)
     validate(to_document(portrait))
     ids = {cell.id for cell in portrait.cells}
     assert portrait.answers and all(answer.measure in ids for answer in portrait.answers)
-    assert {figure.study for figure in portrait.figures} == {study.name for study in STUDIES}
+    assert {figure.study for figure in portrait.figures} == set(NAMES)
 
 
 def test_a_failed_visit_carries_no_value(portrait_of: Build) -> None:

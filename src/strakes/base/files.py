@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -432,7 +431,7 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 @contextmanager
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
     """Yield the name of a new file with this content. After the body, the file is removed unless it was renamed."""
-    name = f".strakes-{secrets.token_hex(8)}"
+    name = f".strakes-{os.urandom(8).hex()}"
     descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:

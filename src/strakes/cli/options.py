@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -443,7 +442,7 @@ class Measuring(Launching, Report, Effort):
     seed: int = option(
         "Seed of random choices. The same seed repeats the choices, but not the contents of files.",
         type=WholeNumber(0, MAX_SEED),
-        default=lambda: secrets.randbelow(MAX_SEED),
+        default=lambda: int.from_bytes(os.urandom(4), "big"),
     )
     quiet: bool = option("Do not show progress.", "-q", "--quiet", default=False)
 

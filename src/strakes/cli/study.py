@@ -57,10 +57,10 @@ def command(
     """
     from strakes.cli.measure import measure, request_from
     from strakes.studies.against import Against as Pair
-    from strakes.studies.registry import STUDIES, study_named
+    from strakes.studies.registry import NAMES, studies, study_named
 
     if name == "list":
-        for study in STUDIES:
+        for study in studies():
             label = f"{study.name:<20} {study.source}  "
             say_sentence(label + study.question, indent=len(label))
         return 0
@@ -70,7 +70,7 @@ def command(
     if directory is None:
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)
-    if study not in STUDIES:
+    if name not in NAMES:
         raise BadInputError(f"{name!r} is not a study", remedy="strakes study list shows all studies.")
     if against is not None and study.visits_in_sequence:
         remedy = "Measure both directories, one after the other, without --against."

@@ -21,9 +21,9 @@ def command(
     failed, 2 DIR cannot be used, 3 this machine lacks something, 130 interrupted (also by --neighbour).
     """
     from strakes.cli.measure import measure, request_from
-    from strakes.studies.registry import SURVEY
+    from strakes.studies.registry import survey_studies
 
     plans = like_run(like, amounts.data_per_rank, amounts.files, amounts.phase_s)
-    request = request_from(sampling, "survey", "survey", directory, SURVEY, amounts)
+    request = request_from(sampling, "survey", "survey", directory, survey_studies(), amounts)
     request = replace(request, like=plans, full=False)
     return measure(request, sampling)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -166,7 +165,7 @@ class Store:
         try:
             make_directory(self._runs)
             while True:
-                path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
+                path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):
                     make_new_directory(path)
                     return path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,8 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement differs.
     """
     directory = workspace / name
+    from concurrent.futures import ThreadPoolExecutor
+
     given: dict[str, Any] = {}
     if place.kept and calls.call("there", str(directory)):
         return given

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from statistics import median
 from typing import Any, NoReturn
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -18,6 +17,7 @@ from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.runs.run import Run
+from strakes.stats.interval import median
 from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.pilot import (
@@ -62,7 +62,8 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         "cpus": environment["cpus"],
         "memory_bytes": environment["memory_bytes"],
         "striping": None if striping is None else asdict(striping),
-        "others_busy": busy_share(),
+        # A run without a pilot, such as that of a plan, may be shorter than this look; it has the load average.
+        "others_busy": busy_share() if any(study.needs_pilot for study in session.request.studies) else None,
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
     facts["nodes"] = compare_nodes(
@@ -209,7 +210,7 @@ def compare_nodes(
         return {}
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
-    token = secrets.token_hex(8)
+    token = os.urandom(8).hex()
     workspace.remove_file("nodes")  # an interrupted run may have left this file
     workspace.write_file("nodes", token)
     try:

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
-from strakes.control.knob_change import changed
 from strakes.model.cell import Cell
 from strakes.runs.records import CellSkipped, DirectoryPlaced, LayoutGiven
 from strakes.studies.measure_directories import prepare, try_place
@@ -144,6 +143,8 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _setting_refusal(session: Session, cell: Cell) -> str:
+    from strakes.control.knob_change import changed
+
     try:
         with changed(session.sides[cell.place.target].target, cell.knobs) as change:
             return "; ".join(change.remarks)

@@ -16,7 +16,6 @@ from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_visit import begin_run, open_site
-from strakes.studies.neighbour import neighbour_in
 from strakes.survey.blocks import measure_in_blocks, measure_in_sequence
 from strakes.survey.choosing import gather_facts, settle_cells
 from strakes.survey.placing import make_layouts, place_cells, settable_cells
@@ -24,7 +23,6 @@ from strakes.survey.preparation import refuse_amounts
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.session import BESIDE, Session, note_ends, note_others, note_trouble
 from strakes.targets.calls import UnansweredError
-from strakes.targets.ceph_tool import inside
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
@@ -98,6 +96,8 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             engine.beside = tuple(side.workspace.path for name, side in sides.items() if name.startswith(BESIDE))
             neighbour = None
             if request.neighbour_s is not None:
+                from strakes.studies.neighbour import neighbour_in
+
                 progress.update("measuring the latency of other users' operations without load", 0.0, "")
                 with interrupts_deferred():
                     beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
@@ -125,6 +125,8 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
 
 def _require_libcephfs(request: Request, hello: Hello) -> None:
     """Raise EnvironmentLacksError if the engine lacks libcephfs, BadInputError for a directory outside CephFS."""
+    from strakes.targets.ceph_tool import inside
+
     if why := hello.absent.get("cephfs"):
         raise EnvironmentLacksError("the engine cannot use libcephfs", why=why["why"], remedy=why["remedy"])
     for directory in filter(None, (request.directory, request.against)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from strakes.control.knob_change import changed
 from strakes.model.cell import Cell
 from strakes.runs.engine import Engine
 from strakes.runs.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
@@ -14,7 +14,6 @@ from strakes.runs.run import Run
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import grown, rounds_begun
 from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
-from strakes.studies.neighbour import Neighbour
 from strakes.studies.study import Pilot
 from strakes.survey.pilot import NO_PILOT
 from strakes.survey.request import ProgressDisplay, Request
@@ -22,6 +21,11 @@ from strakes.targets.clean import others_at_work
 from strakes.targets.description import Description
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from strakes.studies.neighbour import Neighbour
 
 # A plan is stopped after LIMIT_FACTOR times the expected time, but not before SHORTEST_LIMIT_S seconds.
 LIMIT_FACTOR = 20.0
@@ -129,7 +133,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
         limit_s,
         on_progress=on_progress,
         run_plan=session.request.visit,
-        conditions=changed(site.target, cell.knobs) if cell.knobs else None,
+        conditions=_settings(site.target, cell.knobs) if cell.knobs else None,
     )
     if neighbour is not None:
         yielded = neighbour.yielded and visit.ended == "cancelled"
@@ -141,6 +145,13 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
             f"slowed down for other users: {cell.key} is measured again with 1/{1 / neighbour.share:.0f} of its load"
         )
     return visit
+
+
+def _settings(target: Target, knobs: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Return a context in which the settings of the file system have these values."""
+    from strakes.control.knob_change import changed
+
+    return changed(target, knobs)
 
 
 def shortest_limit_s(request: Request) -> float:

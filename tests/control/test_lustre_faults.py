@@ -36,7 +36,7 @@ import sys
 from pathlib import Path
 from strakes.targets import registry
 from control.drilled_machine import lustre_mount
-registry.mount_of = lambda path: lustre_mount(Path({place!r}))
+registry.find_directory = lambda path: (path, lustre_mount(Path({place!r})))
 from strakes.cli.main import main
 sys.argv = ["strakes", *{words!r}]
 sys.exit(main())
@@ -54,7 +54,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LustreMachine:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "place"
     directory.mkdir()
-    monkeypatch.setattr(registry, "mount_of", lambda _path: lustre_mount(directory))
+    monkeypatch.setattr(registry, "find_directory", lambda path: (path, lustre_mount(directory)))
     return directory
 
 

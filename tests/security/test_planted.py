@@ -34,7 +34,7 @@ WRITES: dict[str, Write] = {
     "files": lambda path: calls.call("create", f"{path}/one", f"{path}/made"),
     "a trial": lambda path: calls.call("try", f"{path}/made", MARKER_NAME),
     "an attribute": lambda path: calls.call("setxattr", path, "user.strakes", "1"),
-    "a trial of direct I/O": lambda path: calls.call("direct", path, "probe", "4096"),
+    "a trial of direct I/O": lambda path: calls.call("direct", path, MARKER_NAME, "probe", "4096"),
     "a removed file": lambda path: calls.call("unlink", f"{path}/theirs"),
     "a removed directory": lambda path: calls.call("rmdir", f"{path}/empty"),
     "removed directories": lambda path: calls.call("empty", f"{path}/full"),

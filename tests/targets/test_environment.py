@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 
 from strakes.base.version import __version__
+from strakes.targets.calls import mount_of
 from strakes.targets.target import capture
 
 
 def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:
-    captured = capture(tmp_path)
+    captured = capture(mount_of(tmp_path))
     assert captured["kernel"] == os.uname().release
     assert captured["host"] == os.uname().nodename
     assert captured["distribution"] and captured["cpu_model"] and captured["clock_source"]

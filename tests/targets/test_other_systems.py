@@ -15,7 +15,7 @@ from strakes.targets.description import Layout, difference, lost_between
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount, parse_mountinfo
-from strakes.targets.registry import TARGETS
+from strakes.targets.registry import target_of_mount
 from strakes.targets.target import Target, UnsupportedError
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -161,7 +161,7 @@ def test_each_file_system_is_detected_by_its_mount_and_has_limits_with_a_reason(
     kind: str, source: str, chosen: type[Target]
 ) -> None:
     there = mount(kind, source)
-    assert next(target for target in TARGETS if target.claims(there)) is chosen
+    assert type(target_of_mount(Path("/mnt/there"), there)) is chosen
     target = chosen(Path("/mnt/there"), there, runner=Answering({}))
     assert target.describe().file_system_name
     assert target.observe() == {}

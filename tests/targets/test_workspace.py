@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -48,19 +47,17 @@ def test_the_marker_names_run_host_and_process(tmp_path: Path) -> None:
         assert workspace.path.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_workspace_is_ready_only_after_the_start_of_the_heartbeat_process(tmp_path: Path) -> None:
-    def children() -> set[str]:
-        return set(Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split())
-
-    before = children()
+def test_a_workspace_of_less_than_a_second_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    monkeypatch.setattr(module.subprocess, "Popen", lambda words, **_: started.append(words))
     with Workspace.create(tmp_path, RUN):
-        (heart,) = children() - before
-        assert not os.path.lexists(f"/proc/{heart}/fd/1")
+        assert not started
 
 
 @pytest.mark.parametrize("full", [False, True])
 def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.MonkeyPatch, full: bool) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
+    monkeypatch.setattr(module, "_FIRST_BEAT_S", 0.02)
     with Workspace.create(tmpfs, RUN) as workspace:
         if full:
             with pytest.raises(OSError, match="No space"):

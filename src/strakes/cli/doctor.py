@@ -152,14 +152,14 @@ def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) 
     """Print the properties of the nodes and their differences; return the exit status."""
     from strakes.base.interrupts import interrupts_deferred
     from strakes.runs.node_facts import examine
-    from strakes.targets.calls import require_directory
+    from strakes.targets.calls import find_directory
     from strakes.targets.workspace import Workspace
 
     with ExitStack() as stack:
         if directory is None:
             nodes, differences = examine(launch)
         else:
-            directory = require_directory(directory)
+            directory, _ = find_directory(directory)
             with interrupts_deferred():
                 workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
             token = secrets.token_hex(8)

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -15,16 +15,18 @@ from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say_sentences
-from strakes.model.portrait import Portrait
 from strakes.report.findings import to_document
-from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
-from strakes.runs.writer import RunWriter
-from strakes.studies.study import Study
 from strakes.survey.request import Request
 from strakes.tuning.portraits import build_portrait
-from strakes.tuning.request import TuningRequest
+
+if TYPE_CHECKING:
+    from strakes.model.portrait import Portrait
+    from strakes.runs.run import Run
+    from strakes.runs.writer import RunWriter
+    from strakes.studies.study import Study
+    from strakes.tuning.request import TuningRequest
 
 Asked = TypeVar("Asked", "Request", "TuningRequest")
 
@@ -60,30 +62,34 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run studies and show the result. Return 0."""
+    """Run studies and show the result. Return 0. The HTML report of a plan is only written if --html asks for it."""
     try:
         run = perform(request, options)
     except BadInputError as error:
-        from strakes.studies.registry import STUDIES
+        from strakes.studies.registry import NAMES
 
         name = str(request.directory)
-        if error.where == name and any(study.name == name for study in STUDIES):
+        if error.where == name and name in NAMES:
             error.remedy = f"To run the study of this name: strakes study {name} DIR"
         raise
-    conclude(run, options)
+    conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 
 
-def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
+def conclude(run: Run, report: Report, compare_with: str | None = None, *, asked: bool = True) -> bool:
     """Store the findings of a run, write its report and print the summary, even if the report cannot be written.
 
-    ``compare_with``: the list of published systems to compare with. Return whether the summary was printed: not if
-    standard output is for JSON. Raises BadInputError if the list cannot be read.
+    ``asked``: whether to write the report. ``compare_with``: the list of published systems to compare with. Return
+    whether the summary was printed: not if standard output is for JSON. Raises BadInputError if the list cannot be
+    read.
     """
-    from strakes.report.other_systems import render_comparison, systems
     from strakes.report.summary import render_summary
 
-    others = None if compare_with is None else systems(compare_with)
+    others = None
+    if compare_with is not None:
+        from strakes.report.other_systems import render_comparison, systems
+
+        others = systems(compare_with)
     try:
         with english():  # programs read the findings
             in_english = analyse(run)
@@ -91,8 +97,9 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
         printed = write_json(report.json, to_document(in_english), report.html)
         written = None
         try:
-            write_report(portrait, run, report.html)
-            written = report_path(run, report.html)
+            if asked:
+                write_report(portrait, run, report.html)
+                written = report_path(run, report.html)
         finally:  # the findings are valid even without a report
             if printed:
                 click.echo(render_summary(portrait, written))

@@ -204,10 +204,10 @@ def _in_report(count: int) -> str:
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
     # Do not shorten path and command, so that users can copy them.
-    if report is not None:
-        yield ((padded(gettext("Report"), 8), "bold"), (for_terminal(str(report)), ""))
-    if portrait.reproduce:
-        yield ((padded(gettext("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
+    repeat, *written_by = portrait.reproduce or ("",)
+    for label, text in ((gettext("Report"), str(report or "".join(written_by))), (gettext("Repeat"), repeat)):
+        if text:
+            yield ((padded(label, 8), "bold"), (for_terminal(text), ""))
 
 
 def _plain(*lines: str, style: str = "") -> Iterator[_Line]:

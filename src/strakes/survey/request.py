@@ -14,7 +14,7 @@ from strakes.runs.launch import LOCAL, Launch
 from strakes.runs.run import Run
 from strakes.studies.measure_visit import RunPlan
 from strakes.studies.study import Study
-from strakes.targets.calls import require_directory
+from strakes.targets.calls import find_directory
 from strakes.targets.command import Servers
 
 
@@ -61,7 +61,7 @@ class Request:
         same = {
             "kind": self.kind,
             "name": self.name,
-            "directory": str(require_directory(self.directory)),
+            "directory": str(find_directory(self.directory)[0]),
             "studies": [study.identity for study in self.studies],
             "confidence": self.confidence,
             "relative_half_width": self.relative_half_width,
@@ -81,8 +81,8 @@ class Request:
 
     def further(self) -> dict[str, object]:
         """Return the requested directories other than ``directory``, by purpose."""
-        against = {"against": str(require_directory(self.against))} if self.against else {}
-        beside = [str(require_directory(path)) for path in self.beside]
+        against = {"against": str(find_directory(self.against)[0])} if self.against else {}
+        beside = [str(find_directory(path)[0]) for path in self.beside]
         return against | ({"beside": beside} if beside else {})
 
     def options(self) -> dict[str, object]:

@@ -24,7 +24,7 @@ from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, read_mount
 
 # fmt: off
 Call = Literal[
-    "getxattr", "setxattr", "first", "layout", "sizes", "trees", "realpath", "mount", "stat", "there",
+    "getxattr", "setxattr", "first", "layout", "sizes", "trees", "directory", "mount", "stat", "there",
     "mkdir", "rmdir", "empty", "create", "unlink", "direct", "try",
 ]
 # fmt: on
@@ -43,7 +43,7 @@ _DOING = {
     "first": "reading an attribute",
     "try": "making a file",
     "there": "looking up a name",
-    "realpath": "looking up the directory",
+    "directory": "looking up the directory",
     "mount": "looking up the directory",
     "layout": "setting a layout",
     "setxattr": "setting an attribute",
@@ -174,6 +174,10 @@ def mount_of(path: Path) -> Mount:
         number = call("mount", str(path))
     except UnansweredError:
         return _mount_by_name(str(path))
+    return _mount_with(number, path)
+
+
+def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
     # If mounts hide each other, only the kernel's mount id finds the right one. The id is missing only for a mount
@@ -194,7 +198,7 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 def open_directory(path: str) -> int:
     """Open a directory; return its descriptor. Raises OSError, with ESTALE if a held directory was replaced."""
-    real = call("realpath", path)
+    real, _ = call("directory", path)
     directory = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     if _held.get(path, child.inside(path, directory)) != child.inside(path, directory):
         os.close(directory)
@@ -282,14 +286,15 @@ _UNUSABLE = {
 }
 
 
-def require_directory(path: Path) -> Path:
-    """Return ``path`` with symbolic links resolved.
+def find_directory(path: Path) -> tuple[Path, Mount]:
+    """Return ``path`` with symbolic links resolved, and its mount.
 
     Raises BadInputError with a remedy if it is not a directory that can be entered, MeasurementError if its file system
     does not answer.
     """
     try:
-        return Path(call("realpath", str(path)))
+        real, number = call("directory", str(path))
+        return Path(real), _mount_with(number, Path(real))
     except OSError as error:
         what, remedy = _UNUSABLE.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
         if error.errno == errno.ENOTDIR:

@@ -20,7 +20,6 @@ from strakes.targets import ceph_layouts as layouts
 from strakes.targets.calls import Quota
 from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph_tool import (
-    FILE_SYSTEMS,
     MOST_ELSEWHERE,
     Access,
     ClientRequests,
@@ -71,10 +70,6 @@ class CephTarget(Target):
         # The latest answer of each object store, or None if the stores could not be queried.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
-
-    @classmethod
-    def claims(cls, mount: Mount) -> bool:
-        return mount.file_system in FILE_SYSTEMS
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with a note on the client cache of ceph-fuse."""

@@ -23,11 +23,12 @@ _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
 _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1024
 
 
-def _real_directory(path: str) -> str:
+def _real_directory(path: str) -> tuple[str, int]:
+    """Return the path without symbolic links, and the kernel's id of its mount."""
     real = os.path.realpath(path, strict=True)
     # The dot makes the call fail unless the directory can be entered, and it triggers an automounter.
     os.stat(f"{real}/.")
-    return real
+    return real, _mount_of(real)
 
 
 def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | None:
@@ -146,10 +147,14 @@ def _attribute(path: str, name: str) -> str | None:
         raise
 
 
-def _direct(directory: str, name: str, *sizes: str) -> bool:
-    """Return whether writing and reading a new file with O_DIRECT works for at least one of ``sizes`` (bytes)."""
+def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
+    """Return whether writing and reading a new file with O_DIRECT works for at least one of ``sizes`` (bytes).
+
+    Raises FileNotFoundError if the directory has no file ``marker``.
+    """
     opened = os.open(directory, _DIRECTORY)
     try:
+        os.stat(marker, dir_fd=opened)
         return any(_direct_works(opened, name, int(size)) for size in sizes)
     finally:
         os.close(opened)
@@ -183,7 +188,6 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
     import select
     import time
 
-    os.close(1)  # the parent waits for this: the child has started
     while not select.select([sys.stdin], [], [], float(interval_s))[0]:
         document = {**json.loads(marker), "heartbeat_unix_s": time.time()}
         try:
@@ -201,7 +205,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "layout": _lay_out,
     "sizes": _sizes,
     "trees": _tree_quotas,
-    "realpath": _real_directory,
+    "directory": _real_directory,
     "mount": _mount_of,
     "stat": lambda path: os.stat(path).st_mode,
     "there": os.path.lexists,

@@ -51,7 +51,6 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
 class GlusterTarget(RemoteTarget):
     """A GlusterFS mount. The volume is queried through the server in the mount's source, with time limits."""
 
-    file_systems = ("fuse.glusterfs",)
     cannot = (
         (
             "set the layout of files",

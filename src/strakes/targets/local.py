@@ -47,10 +47,6 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 class LocalTarget(Target):
     """A file system with facts from mountinfo, statvfs, sysfs and its tools, and without settings to control."""
 
-    @classmethod
-    def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount
-        return True
-
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with the block device. The size of a tmpfs without a limit is the machine's memory."""
         device = None if self.mount.remote else block_device_of(self.mount)

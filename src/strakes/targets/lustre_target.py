@@ -58,7 +58,7 @@ class LustreTarget(Target):
     @classmethod
     def claims(cls, mount: Mount) -> bool:
         # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
-        return mount.file_system == "lustre" and ":/" in mount.source
+        return ":/" in mount.source
 
     def _sizes(self) -> calls.Sizes:
         sizes = super()._sizes()

@@ -69,7 +69,7 @@ class MooseFsTarget(RemoteTarget):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
+        return _SOURCE.match(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
         host, port = self._master

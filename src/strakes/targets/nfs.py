@@ -24,7 +24,6 @@ _CONNECTIONS = {"tcp": 2, "rdma": 2, "local": 1}
 class NfsTarget(RemoteTarget):
     """An NFS mount. The file system behind the server is not visible to the client."""
 
-    file_systems = ("nfs", "nfs4")
     cannot = (
         ("set the layout of files", "NFS clients cannot request a layout; with pNFS the server chooses"),
         ("place directories", "the server decides"),

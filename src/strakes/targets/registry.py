@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib import import_module
 from pathlib import Path
 
-from strakes.targets.calls import UnansweredError, mount_of, require_directory
-from strakes.targets.ceph_target import CephTarget
+from strakes.targets.calls import UnansweredError, find_directory, mount_of
 from strakes.targets.command import Servers
-from strakes.targets.gluster import GlusterTarget
 from strakes.targets.local import LocalTarget
-from strakes.targets.lustre_target import LustreTarget
-from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.mountinfo import Mount
-from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 
-# The first class that claims the mount is used. LocalTarget claims all mounts, so it must be last.
-TARGETS: tuple[type[Target], ...] = (
-    LustreTarget,
-    CephTarget,
-    GlusterTarget,
-    MooseFsTarget,
-    NfsTarget,
-    LocalTarget,
-)
+# Type of the file system in mountinfo (a pattern) -> module and class, imported for a mount of that type only. A class
+# may refuse a mount by its source. LocalTarget handles all other mounts.
+TARGETS = {
+    r"lustre": ("lustre_target", "LustreTarget"),
+    r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),
+    r"fuse\.glusterfs": ("gluster", "GlusterTarget"),
+    r"fuse(\.mfs|\.mfsmount)?": ("moosefs", "MooseFsTarget"),
+    r"nfs4?": ("nfs", "NfsTarget"),
+}
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:
@@ -33,10 +30,10 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
     Raises BadInputError if the directory does not exist, UnansweredError (with the servers) if servers do not answer.
     """
     try:
-        directory = require_directory(path)
+        directory, mount = find_directory(path)
     except UnansweredError as error:
         raise detect_unanswering(path, servers).named(error) from None
-    return target_of_mount(directory, mount_of(directory), servers)
+    return target_of_mount(directory, mount, servers)
 
 
 def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
@@ -47,5 +44,12 @@ def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
     """Return the target of a mount, without checking that the directory exists."""
-    chosen = next(target for target in TARGETS if target.claims(mount))
-    return chosen(directory, mount, servers=servers)
+    return _class_for(mount)(directory, mount, servers=servers)
+
+
+def _class_for(mount: Mount) -> type[Target]:
+    for pattern, (module, name) in TARGETS.items():
+        if re.fullmatch(pattern, mount.file_system):
+            kind: type[Target] = getattr(import_module(f"strakes.targets.{module}"), name)
+            return kind if kind.claims(mount) else LocalTarget
+    return LocalTarget

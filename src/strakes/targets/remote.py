@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from strakes.base.errors import StrakesError
 from strakes.targets.description import Description, Limit
-from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, said
 
 # Common name of a counter -> names of operations in clients and servers (FUSE, NFS, Ceph, GlusterFS), in lower case.
@@ -36,14 +35,9 @@ def add_up(counted: Mapping[str, float]) -> dict[str, float]:
 
 
 class RemoteTarget(Target):
-    """A network file system. ``file_systems``: its types in mountinfo. ``cannot``: impossible operations, and why."""
+    """A network file system. ``cannot``: impossible operations, and why."""
 
-    file_systems: ClassVar[tuple[str, ...]]
     cannot: ClassVar[tuple[tuple[str, str], ...]]
-
-    @classmethod
-    def claims(cls, mount: Mount) -> bool:
-        return mount.file_system in cls.file_systems
 
     def describe(self) -> Description:
         """Return the description with the parts that servers report, or with a note on why they do not answer."""

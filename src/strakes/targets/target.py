@@ -7,7 +7,6 @@ import math
 import os
 import platform
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -93,7 +92,7 @@ class UnsupportedError(BadInputError):
     """The file system, or this way to access it, does not support a request."""
 
 
-class Target(ABC):
+class Target:
     """The file system of a directory.
 
     Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace. Tools
@@ -113,9 +112,9 @@ class Target(ABC):
         self.run = runner
 
     @classmethod
-    @abstractmethod
-    def claims(cls, mount: Mount) -> bool:
-        """Return whether this class handles the file system of ``mount``."""
+    def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount of the type in ``registry.py``
+        """Return whether this class handles a mount of its type."""
+        return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts from the mount and the sizes; with a workspace, try direct I/O in it."""
@@ -227,7 +226,7 @@ class Target(ABC):
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
 
     def environment(self) -> dict[str, Any]:
-        return capture(self.path)
+        return capture(self.mount)
 
     def probe_direct(self, workspace: Path) -> bool:
         """Return whether O_DIRECT writes and reads work in a workspace.
@@ -235,8 +234,7 @@ class Target(ABC):
         Raises BadInputError outside a workspace, MeasurementError if the target fails.
         """
         try:
-            calls.call("stat", str(workspace / MARKER_NAME))
-            return bool(calls.call("direct", str(workspace), _PROBE, *_DIRECT_BYTES))
+            return bool(calls.call("direct", str(workspace), MARKER_NAME, _PROBE, *_DIRECT_BYTES))
         except calls.RefusedError as error:
             where, why = str(workspace), os.strerror(error.errno or 0)
             if error.errno == errno.ENOENT:
@@ -269,14 +267,13 @@ class Target(ABC):
             raise error.as_strakes_error(what, (error.errno == errno.EPERM and self.permission) or remedy) from error
 
 
-def capture(target: Path) -> dict[str, Any]:
-    """Return facts about this machine and the mount of ``target``, with sizes in bytes; unknown ones are empty or 0."""
+def capture(mount: Mount) -> dict[str, Any]:
+    """Return facts about this machine and the mount, with sizes in bytes; unknown ones are empty or 0."""
     memory, distribution = memory_sizes(), ""
     with suppress(OSError):
         distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     # The name of this field depends on the architecture: x86, MIPS, some ARM.
     cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text("/proc/cpuinfo"), re.MULTILINE)
-    mount = calls.mount_of(target)
     return {
         "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing import Self
 from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
-from strakes.targets.calls import mount_of, require_directory
+from strakes.targets.calls import find_directory
 from strakes.targets.marker import (
     HEARTBEAT_S,
     MARKER_NAME,
@@ -33,32 +34,48 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Seconds until the child process of the heartbeat starts. Other hosts trust a new marker for STALE_S (a minute).
+_FIRST_BEAT_S = 1.0
 # Seconds to wait for the last heartbeat. If it takes longer, the target hangs, and a removal would hang as well.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
 
 
 class Heart:
-    """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends."""
+    """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends.
+
+    It starts after a second, as the start of a process takes longer than many a run.
+    """
 
     def __init__(self, descriptor: int, marker: Marker) -> None:
-        """Start the child process, which takes over the open marker."""
-        self._child = subprocess.Popen(
-            (*calls.CHILD, "beat", str(descriptor), str(HEARTBEAT_S), marker.to_bytes().decode()),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[descriptor],
-            start_new_session=True,
-        )
-        os.close(descriptor)
-        assert self._child.stdout is not None
-        # Wait until the child has started: the start uses a processor and would disturb the first measurement.
-        self._child.stdout.read()
-        self._child.stdout.close()
+        """Take over the open marker."""
+        self._descriptor, self._marker = descriptor, marker
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._starter = threading.Thread(target=self._start, name="strakes-heart", daemon=True)
+        self._starter.start()
+
+    def _start(self) -> None:
+        """Start the child process; try again as long as the machine has too many processes."""
+        while self._child is None and not self._stopping.wait(_FIRST_BEAT_S):
+            with suppress(OSError):
+                self._child = subprocess.Popen(
+                    (*calls.CHILD, "beat", str(self._descriptor), str(HEARTBEAT_S), self._marker.to_bytes().decode()),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[self._descriptor],
+                    start_new_session=True,
+                )
 
     def stop(self, patience_s: float) -> bool:
         """Stop the heartbeat. Return False if a hanging target blocks it for more than ``patience_s`` seconds."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._starter.join()
+            os.close(self._descriptor)
+        if self._child is None:
+            return True
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:
@@ -96,14 +113,15 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        real = require_directory(directory)
+        real, mount = find_directory(directory)
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:
                 parent = os.open(real, _OPEN)
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
-                _refuse_dead(real, name)
+                if mount.remote:
+                    _refuse_dead(real / name)
                 _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
                 if opened is None:
@@ -218,13 +236,11 @@ def refuse_workspace(real: Path) -> None:
                 raise BadInputError("strakes itself made this directory for a run", where=str(place), remedy=remedy)
 
 
-def _refuse_dead(real: Path, name: str) -> None:
+def _refuse_dead(path: Path) -> None:
     """Raise MeasurementError if a write to a network file system times out."""
-    if not mount_of(real).remote:
-        return
     # Creating the workspace reports any other error.
     with suppress(OSError):
-        calls.call("try", str(real / name), MARKER_NAME)
+        calls.call("try", str(path), MARKER_NAME)
 
 
 def _refuse_unusable(real: Path, parent: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.runs.launch import LOCAL, Launch
-from strakes.targets.calls import require_directory
+from strakes.targets.calls import find_directory
 from strakes.targets.command import Servers
 from strakes.tuning.advise_app import App, to_toml
 
@@ -41,7 +41,7 @@ class TuningRequest:
         same = {
             "kind": KIND,
             "app": to_toml(self.app),
-            "directory": str(require_directory(self.directory)),
+            "directory": str(find_directory(self.directory)[0]),
             "confidence": self.confidence,
             "only": {name: list(levels) for name, levels in self.only.items()},
             "knobs": {name: list(values) for name, values in self.knobs.items()},

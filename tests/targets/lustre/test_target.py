@@ -26,12 +26,13 @@ from strakes.targets.description import (
     placement_differences,
 )
 from strakes.targets.knowledge import unlike_targets
+from strakes.targets.local import LocalTarget
 from strakes.targets.lustre_lfs import ClientName
 from strakes.targets.lustre_servers import connections
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import Answers
 from strakes.targets.mountinfo import Mount, parse_mountinfo
-from strakes.targets.registry import TARGETS
+from strakes.targets.registry import target_of_mount
 from strakes.targets.target import Target
 from targets.control_conformance import ControlConformance
 from targets.lustre.recorded import PLACE, Recording, bare, recording
@@ -92,12 +93,12 @@ class TestAsRecorded(ControlConformance):
 
 
 def test_the_mount_of_a_client_is_lustre_and_that_of_a_server_is_not(tmp_path: Path) -> None:
-    assert next(kind for kind in TARGETS if kind.claims(mount(tmp_path))) is LustreTarget
+    assert type(target_of_mount(tmp_path, mount(tmp_path))) is LustreTarget
     line = (
         "99 27 254:32 / /mnt/lt/mdt0 rw - lustre /dev/vdc "
         "rw,svname=labfs-MDT0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs"
     )
-    assert not LustreTarget.claims(parse_mountinfo(line)[0])
+    assert type(target_of_mount(tmp_path, parse_mountinfo(line)[0])) is LocalTarget
     assert "/dev/vdc /mnt/lt/mdt0 lustre rw,svname=labfs-MDT0000" in recording("server/proc_mounts.txt").done.stdout
 
 

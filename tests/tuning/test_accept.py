@@ -107,16 +107,6 @@ def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering
     assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
 
 
-def test_operating_life_ends_when_files_or_space_run_out(answer: Answering) -> None:
-    day = 86400.0
-    by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
-    assert by_files.verdict == FAIL and "lasts 8 days (files run out first)" in by_files.found
-    assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
-    by_space = answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10))
-    assert "space runs out first" in by_space.found
-    assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
-
-
 def test_a_rate_passes_if_its_interval_lies_above_the_need(answer: Answering) -> None:
     need = Need("n", "files-per-hour", 2_000_000)
     passed = answer(need, ClientScaling())
@@ -187,7 +177,6 @@ def test_the_s3_example_is_read_completely() -> None:
         "clients",
         "bandwidth",
         "operations-per-s",
-        "operating-life",
     }
     assert next(need for need in needs if need.kind == "files").at_least == 2e9
 
@@ -205,10 +194,6 @@ def test_the_s3_example_is_read_completely() -> None:
         ("[[need]]\nkind = 'clients'\nat_least = 64.5\nfiles_per_hour_each = 1", "a whole number of clients"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = 5\noperation = 'read'", "needs a unit"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = '5GiB'\noperation = 'read'", "not a valid rate"),
-        (
-            "[[need]]\nkind = 'operating-life'\nat_least = '2y'\nfiles_per_day = 0",
-            "files_per_day must be more than zero",
-        ),
         ("title = 'x'", "no [[need]] table"),
         ("need = 3", "no [[need]] table"),
         ("wish = 3", "wish"),
@@ -247,16 +232,3 @@ def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: S
     assert strakes("import", ROOT / "tests" / "interop" / "samples" / "ior-4.1.json").returncode == 0
     done = strakes("accept", needs, "--from", "latest")
     assert done.returncode == 2 and "does not describe its file system" in done.stderr
-
-
-def test_service_levels_are_judged_by_watch_records_without_a_measurement(
-    tmp_path: Path, strakes: StrakesRunner
-) -> None:
-    needs = tmp_path / "needs.toml"
-    needs.write_text(
-        'title = "latency"\n[[need]]\nname = "create"\nkind = "service-level"\n'
-        'level = "p99 of create <= 20 ms in 99 % of minutes"\n'
-    )
-    done = strakes("accept", str(needs), str(tmp_path))
-    assert done.returncode == 0 and "UNKNOWN  create" in done.stdout and "no minute was watched" in done.stdout
-    assert "run " not in done.stdout and [path.name for path in tmp_path.iterdir()] == ["needs.toml"]

@@ -49,18 +49,3 @@ def test_the_page_judges_service_levels(tmp_path: Path, strakes: StrakesRunner) 
     done = strakes("watch", "report", "--since", "30d", "--store", str(store), *level, "--html", str(page))
     assert done.returncode == 0
     assert "FAIL" in page.read_text() and "http" not in page.read_text().replace("http-equiv", "")
-
-
-def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
-    from strakes.model.results import Results
-    from strakes.tuning.accept_judge import judge as answer
-    from strakes.tuning.accept_needs import needs_from_toml
-
-    (tmp_path / "needs.toml").write_text(
-        '[[need]]\nkind = "service-level"\nlevel = "p99 of create <= 20 ms in 99 % of minutes"\n'
-    )
-    _, needs = needs_from_toml(tmp_path / "needs.toml")
-    results = Results((), 0.9, {})
-    fast, slow = ([RingRow(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
-    verdicts = [answer(needs, {}, results, (), minutes)[0].verdict for minutes in (fast, slow, [])]
-    assert verdicts == ["PASS", "FAIL", "UNKNOWN"]

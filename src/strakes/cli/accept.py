@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, write_json
 from strakes.cli.say import say
-
-if TYPE_CHECKING:
-    from strakes.runs.run import Run
-    from strakes.watch.ring import RingRow
-
-_WATCHED_S = 30 * 86400  # needs for service levels are judged over a month
 
 
 @command_named("accept", budget_s="3m")
@@ -34,63 +26,39 @@ def command(
     examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL.
     """
     from strakes.cli.measure import analyse, perform, request_from, write_report
-    from strakes.model.results import Results
     from strakes.predict.gather import figures_of
     from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.studies.registry import study_named
     from strakes.survey.analysis_build import results_of
-    from strakes.targets.registry import detect
     from strakes.tuning.accept_judge import FAIL, judge, render, to_document
     from strakes.tuning.accept_needs import needs_from_toml
 
     title, wanted = needs_from_toml(needs)
-    # Data that strakes watch recorded answers needs for service levels. The HTML report needs a measured run.
-    measures = from_run is None and (sampling.html is not None or not all(need.level for need in wanted))
     if from_run is not None:
-        run: Run | None = Store().open(from_run)
+        run = Store().open(from_run)
     elif directory is None:
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
-    elif measures:
+    else:
         # Measure the studies of all needs in one interleaved run, or any short study if all needs concern capacity.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
-    else:
-        path = str(detect(directory, sampling.servers).path)
-        answers = judge(wanted, {}, Results((), sampling.confidence, {}), (), _watched_minutes(path))
-        run = None
-    if run is not None:
-        if "total_bytes" not in run.facts:  # imported runs have only a path
-            remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
-            raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-        levels = any(need.level for need in wanted)
-        minutes = _watched_minutes(str(run.facts.get("path", ""))) if levels else []
-        with told_as_damage(run):
-            figures = figures_of([run]) if any(need.study for need in wanted) else ()
-            answers = judge(wanted, run.facts, results_of(run), figures, minutes)
-    name = run.id if run else ""
-    document = to_document(title, name, answers)
-    if run is not None and measures:
+    if "total_bytes" not in run.facts:  # imported runs have only a path
+        remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
+        raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
+    with told_as_damage(run):
+        figures = figures_of([run]) if any(need.study for need in wanted) else ()
+        answers = judge(wanted, run.facts, results_of(run), figures)
+    document = to_document(title, run.id, answers)
+    if from_run is None:
         run.write_answers(document)
     if write_json(sampling.json, document):
-        click.echo(render(title, name, answers))
-    if run is not None and measures:
+        click.echo(render(title, run.id, answers))
+    if from_run is None:
         try:
             write_report(analyse(run), run, sampling.html)
         except StrakesError as error:  # the verdicts are valid even without a report
-            say(f"strakes: the report could not be written: {error} Later: strakes report {name}", err=True)
+            say(f"strakes: the report could not be written: {error} Later: strakes report {run.id}", err=True)
     return 1 if any(answer.verdict == FAIL for answer in answers) else 0
-
-
-def _watched_minutes(directory: str) -> list[RingRow]:
-    """Return the rows, one per minute, that ``strakes watch`` recorded for this directory in the last 30 days."""
-    from strakes.base.files import default_root
-    from strakes.watch.ring import Ring
-
-    ring = default_root() / "watch"
-    rows = Ring(ring, to_read=True).rows(time.time() - _WATCHED_S) if ring.is_dir() else []
-    begin = f"{directory} probe "
-    own = ({name: seen for name, seen in row.figures.items() if name.startswith(begin)} for row in rows)
-    return [replace(row, figures=figures) for row, figures in zip(rows, own, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,8 +10,6 @@ from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.model.results import Measured, Results
-from strakes.model.service_level import Minute, ServiceLevel
-from strakes.model.service_level import judge as count_minutes
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.levels import FigureLevels, Scale
@@ -28,7 +25,7 @@ PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 # These are the verdicts of forecasts; a forecast alone is never a PASS.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
-HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
+HOUR_S = 3600.0
 _WIDTH_COLUMNS = 96
 
 
@@ -50,23 +47,17 @@ def judge(
     facts: Mapping[str, Any],
     results: Results,
     figures: Sequence[FigureLevels],
-    minutes: Sequence[Minute] = (),
 ) -> tuple[Answer, ...]:
     """Return an answer to each need. A needed rate passes if the lower end of the measured interval reaches it.
 
     The need fails only if the upper end is below it *and* more clients or ranks could not help. ``figures``: measured
-    levels, for forecasts with a number of clients that was not measured. ``minutes``: data that ``strakes watch``
-    recorded, for service levels.
+    levels, for forecasts with a number of clients that was not measured.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
     capacity = from_record(_Capacity, facts)
-    by_facts = {"files": _files, "bytes": _bytes, "operating-life": _life}
+    by_facts = {"files": _files, "bytes": _bytes}
     return tuple(
-        _service_level(need, need.level, minutes)
-        if need.level
-        else by_facts[need.kind](need, capacity)
-        if need.kind in by_facts
-        else _rate(_asked(need, results), evidence)
+        by_facts[need.kind](need, capacity) if need.kind in by_facts else _rate(_asked(need, results), evidence)
         for need in needs
     )
 
@@ -94,9 +85,7 @@ class _Capacity:
     """Space and inodes as statvfs reports them; ``total_inodes`` is 0 if the file system does not count them."""
 
     total_bytes: int = 0
-    free_bytes: int = 0
     total_inodes: int = 0
-    free_inodes: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,33 +126,6 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
     verdict = PASS if capacity.total_bytes >= need.at_least else FAIL
     wanted, total = format_bytes(need.at_least), format_bytes(capacity.total_bytes)
     return Answer(need, verdict, wanted, total, "This is the total size, not the free space.")
-
-
-def _life(need: Need, capacity: _Capacity) -> Answer:
-    """Judge how long the free space lasts at the stated number of new files a day."""
-    wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
-    files = capacity.free_inodes if capacity.total_inodes else math.inf
-    by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
-    lasts_s = min(files, by_size) / need.files_per_day * DAY_S
-    if math.isinf(lasts_s):
-        limits = "Add file_bytes to the need, so that the free space gives an answer."
-        return Answer(need, UNKNOWN, wanted, "the file system states no limit on files", limits)
-    scarce = "files run" if files <= by_size else "space runs"
-    outlook = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} out first)"
-    limits = (
-        "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
-    )
-    return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, outlook, limits)
-
-
-def _service_level(need: Need, level: ServiceLevel, minutes: Sequence[Minute]) -> Answer:
-    kept = count_minutes(level, minutes)
-    if kept.kept is None:
-        limits = "Watch the file system for a month: strakes watch DIR."
-        return Answer(need, UNKNOWN, level.text, "no minute was watched", limits)
-    found = f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {kept.budget}"
-    limits = "Measured by the probe of strakes watch on this client in the last 30 days."
-    return Answer(need, PASS if kept.kept else FAIL, level.text, found, limits)
 
 
 def _asked(need: Need, results: Results) -> _Rate:
@@ -303,7 +265,7 @@ def _counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
     """Return a block of text for each need: verdict, requirement, result, and the limits of the result."""
-    lines = [for_terminal(title), *([f"run {run}"] if run else []), ""]
+    lines = [for_terminal(title), f"run {run}", ""]
     for answer in answers:
         lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
         found = f"{'forecast' if answer.forecast else 'measured'}: {answer.found}"

@@ -10,13 +10,10 @@ from typing import Any, Literal, get_args
 
 from strakes.base.errors import BadInputError
 from strakes.base.toml_file import read_toml
-from strakes.base.units import parse_bytes, parse_rate, parse_seconds
-from strakes.model.service_level import ServiceLevel, parse_service_level
+from strakes.base.units import parse_bytes, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
-Kind = Literal[
-    "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
-]
+Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
 # Keys of each kind of need, in addition to kind, name and at_least. Keys that end in "!" are required.
 _KEYS: Mapping[str, str] = {
     "files": "",
@@ -25,8 +22,6 @@ _KEYS: Mapping[str, str] = {
     "clients": "files_per_hour_each!",
     "bandwidth": "operation! clients",
     "operations-per-s": "operation! clients",
-    "operating-life": "files_per_day! file_bytes",
-    "service-level": "level!",
 }
 _STUDIES: Mapping[str, str] = {
     "files-per-hour": "client-scaling",
@@ -40,17 +35,14 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One need. ``at_least`` is in the unit of the kind: files, bytes, clients, seconds, B/s or operations a second."""
+    """One need. ``at_least`` is in the unit of the kind: files, bytes, clients, B/s or operations a second."""
 
     name: str
     kind: Kind
-    at_least: float = 0.0
+    at_least: float
     clients: int | None = None
     operation: str = ""
     files_per_hour_each: float = 0.0
-    files_per_day: float = 0.0
-    file_bytes: float = 0.0
-    level: ServiceLevel | None = None
 
     @property
     def study(self) -> str:
@@ -80,12 +72,11 @@ def _need(entry: Any, where: str) -> Need:
     for what, remedy in _mistakes(entry):
         raise BadInputError(what, where=where, remedy=remedy)
     kind: Kind = entry["kind"]
-    amounts = {"at_least": kind, "files_per_hour_each": "files", "files_per_day": "files", "file_bytes": "bytes"}
+    amounts = {"at_least": kind, "files_per_hour_each": "files"}
     given = {key: _amount(entry.get(key, 0.0), unit, key, where) for key, unit in amounts.items() if key in entry}
     operation = str(entry.get("operation", ""))
     name = str(entry.get("name", f"{kind} {operation}".strip()))
-    level = parse_service_level(str(entry["level"])) if "level" in entry else None
-    return Need(name, kind, clients=entry.get("clients"), operation=operation, level=level, **given)
+    return Need(name, kind, clients=entry.get("clients"), operation=operation, **given)
 
 
 def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -98,7 +89,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if unknown := next((key for key in entry if key not in allowed), ""):
         yield f"unknown key {unknown!r}", f"The keys of this kind are: {', '.join(allowed)}."
     required = [key.rstrip("!") for key in keys if key.endswith("!")]
-    for key in (*(() if kind == "service-level" else ("at_least",)), *required):
+    for key in ("at_least", *required):
         if key not in entry:
             yield f"the key {key!r} is missing", ""
         if entry[key] == 0:
@@ -114,7 +105,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """Convert a value to a number. Sizes, rates and times may be texts with a unit. Raises BadInputError otherwise."""
+    """Convert a value to a number. Sizes and rates may be texts with a unit. Raises BadInputError otherwise."""
     try:
         if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'
@@ -128,18 +119,4 @@ def _amount(value: Any, kind: str, key: str, where: str) -> float:
     return float(value)
 
 
-def _years(text: str) -> float:
-    """Return a duration, which may be given in years, in seconds.
-
-    >>> _years("2y") / 86400
-    730.5
-    """
-    number, year, rest = text.strip().partition("y")
-    return 365.25 * parse_seconds(f"{number.strip()}d") if year and not rest else parse_seconds(text)
-
-
-_PARSERS: Mapping[str, Callable[[str], float]] = {
-    "bytes": parse_bytes,
-    "bandwidth": parse_rate,
-    "operating-life": _years,
-}
+_PARSERS: Mapping[str, Callable[[str], float]] = {"bytes": parse_bytes, "bandwidth": parse_rate}

@@ -10,7 +10,7 @@ _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
 # A part of a line that is not broken: a run of blanks, a single wide character, or a run of other characters. The last
 # two include the opening and closing marks around them.
-_UNBROKEN = re.compile(rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*")
+_UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 
 def columns(text: str) -> int:
@@ -41,7 +41,7 @@ def wrapped(text: str, width: int) -> list[str]:
     if columns(text) == len(text):
         return textwrap.wrap(text, width)
     lines, line = [], ""
-    for part in _UNBROKEN.findall(text):
+    for part in re.findall(_UNBROKEN, text):
         if line and columns(line) + columns(part.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""

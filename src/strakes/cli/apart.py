@@ -114,6 +114,7 @@ class _Watch:
         self._status_of_child = status_of_child
         self._patience_s = patience_s
         self._status: int | None = None
+        self._is_childless = False
         # For each process and thread that waits in the kernel: time of its last progress, and its number of waits then.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
@@ -167,6 +168,8 @@ class _Watch:
     def _wait_for_the_last(self) -> None:
         """Wait some time for the child and descendants in the kernel; list the remaining ones on standard error."""
         begun_s = time.monotonic()
+        if self._status is None and (signalled := signal.sigtimedwait(_WATCHED, _TICK_S)):
+            self._take(signalled.si_signo)
         left = self._left()
         # A process that does not wait in the kernel only needs a processor.
         while left and time.monotonic() - begun_s < (
@@ -181,6 +184,8 @@ class _Watch:
 
     def _left(self) -> dict[int, int]:
         """Return the child unless it has ended, and descendants that wait in the kernel; for each, one thread."""
+        if self._is_childless:  # then it has no descendants, as it adopts orphans
+            return {}
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
@@ -188,10 +193,12 @@ class _Watch:
     def _take(self, number: int) -> None:
         """Handle a signal: reap ended children, stop both processes, or pass the signal to the child."""
         if number == signal.SIGCHLD:
-            with suppress(ChildProcessError):
+            try:
                 while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child and its orphans
                     if ended[0] == self._child:
                         self._status = os.waitstatus_to_exitcode(ended[1])
+            except ChildProcessError:
+                self._is_childless = True
         elif self._status is None and number == signal.SIGTSTP:
             os.kill(self._child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)

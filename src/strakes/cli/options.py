@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
 import click
-from click.shell_completion import CompletionItem
 
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import write_whole
@@ -26,6 +25,7 @@ from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from click.shell_completion import CompletionItem
 
     from strakes.runs.run import Run
 
@@ -235,6 +235,8 @@ class PlaceType(click.ParamType[Path]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Let the shell complete names of files or directories."""
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(incomplete, type=self._completion)]
 
 

@@ -233,10 +233,10 @@ def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: P
 
 def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from strakes.runs.store import Store\n"
+        "import sys; from pathlib import Path; from strakes.runs.records import Visit; from strakes.runs.store import Store\n"
         "for number in range(10):\n"
         "    with Store(Path(sys.argv[1])).create('study', f'w{sys.argv[3]}', Path(sys.argv[2]), {}, {}) as writer:\n"
-        "        writer.append_visit({'visit': number}); writer.finish('complete')\n"
+        "        writer.append_visit(Visit(number)); writer.finish('complete')\n"
     )
     writers = [
         subprocess.Popen([sys.executable, "-c", script, str(store.root), str(measured), str(number)])

@@ -93,7 +93,10 @@ class Store:
 
         Raises BadInputError if there is no such run or the prefix is not unique.
         """
-        return Run(self._find(run).path)
+        path = self._runs / run
+        # Do not list the store for a whole id: it may have thousands of runs.
+        is_id = run not in ("", ".", "..") and os.sep not in run and os.path.exists(path / "run.json")
+        return Run(path if is_id else self._find(run).path)
 
     def resume(self, fingerprint: str) -> RunWriter:
         """Resume the newest unfinished run whose options have ``fingerprint``.
@@ -138,7 +141,6 @@ class Store:
                 return runs[-1 - before]
             raise BadInputError(f"no run {run!r} in the store", why=f"the store has {counted(len(runs), 'run')}")
         matches = [summary for summary in runs if run and summary.id.startswith(run)]
-        matches = [summary for summary in matches if summary.id == run] or matches
         if len(matches) == 1:
             return matches[0]
         if matches:

@@ -1,4 +1,4 @@
-"""Service levels: the error budget, the page of `strakes watch report`, and needs of `strakes accept`."""
+"""Service levels: which minutes count, and the page of `strakes watch report`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,42 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.base.errors import BadInputError
-from strakes.model.service_level import judge, parse_service_level
+from strakes.model.service_level import ServiceLevel, judge, parse_service_level
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, RingRow
 
+LEVEL = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
+NEVER = parse_service_level("p99 of create <= 20 ms in 100 % of minutes")
+GOOD, BAD = Histogram.of([0.001] * 100), Histogram.of([0.001] * 90 + [0.05] * 10)
 
-def test_the_error_budget_counts_minutes() -> None:
-    level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
-    good, bad = Histogram.of([0.001] * 100), Histogram.of([0.001] * 90 + [0.05] * 10)
-    made = [RingRow(60.0 * n, 60.0, {"/fs probe create": bad if n < 5 else good}) for n in range(1000)]
-    kept = judge(level, made)
-    assert kept.kept and kept.minutes == 1000 and kept.bad == 5 and kept.budget == "50% of the error budget is left"
-    spent = judge(level, [RingRow(0.0, 600.0, {"/fs probe create": bad}), *made[10:400]])
-    assert spent.kept is False and "used up" in spent.budget
-    assert judge(level, []).kept is None
+
+def minutes(bad: int, all_minutes: int) -> list[RingRow]:
+    figures = [{"/fs probe create": BAD if minute < bad else GOOD} for minute in range(all_minutes)]
+    return [RingRow(60.0 * minute, 60.0, figure) for minute, figure in enumerate(figures)]
+
+
+@pytest.mark.parametrize(
+    ("level", "bad", "of", "text"),
+    [
+        (LEVEL, 5, 1000, "PASS, exceeded in 5 of 1,000 minutes"),
+        (LEVEL, 11, 1000, "FAIL, exceeded in 11 of 1,000 minutes"),
+        (LEVEL, 1, 2, "PASS, exceeded in 1 of 2 minutes"),
+        (NEVER, 1, 3, "FAIL, exceeded in 1 of 3 minutes"),
+        (LEVEL, 0, 0, "UNKNOWN, nothing was measured"),
+    ],
+)
+def test_a_level_is_met_while_few_minutes_or_a_single_one_exceed_it(
+    level: ServiceLevel, bad: int, of: int, text: str
+) -> None:
+    assert str(judge(level, minutes(bad, of))).endswith(text)
+
+
+@pytest.mark.parametrize(("seconds", "counted"), [(30.0, 0.5), (60.7, 1), (607.0, 10)])
+def test_a_minute_that_took_slightly_longer_counts_as_one_however_many_directories_it_has(
+    seconds: float, counted: float
+) -> None:
+    kept = judge(LEVEL, [RingRow(0.0, seconds, {"/a probe create": BAD, "/b probe create": GOOD})])
+    assert (kept.minutes, kept.bad) == (counted, counted)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``, and the remaining error budget."""
+"""Service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``."""
 
 from __future__ import annotations
 
@@ -63,31 +63,20 @@ class Kept:
     bad: float
 
     @property
-    def _allowed(self) -> float:
-        """Return the number of minutes that may be bad: at least one, unless all minutes must be good."""
-        share = 1 - self.level.of_minutes
-        return max(share * self.minutes, 1.0) if share else 0.0
-
-    @property
     def kept(self) -> bool | None:
-        """Return whether the service level is met, or None if no minute was measured."""
-        return None if not self.minutes else self.bad <= self._allowed
+        """Return whether the service level is met, or None if no minute was measured.
 
-    @property
-    def budget(self) -> str:
-        """Return the remaining error budget as text."""
-        if self.kept or not self._allowed:
-            left = 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
-            return f"{max(0.0, left):.0%} of the error budget is left"
-        return f"the error budget is used up {self.bad / self._allowed:.3g} times"
+        One minute may be bad, unless all minutes must be good.
+        """
+        share = 1 - self.level.of_minutes
+        return self.bad <= (max(share * self.minutes, 1.0) if share else 0.0) if self.minutes else None
 
     def __str__(self) -> str:
         """Return the result as text."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         verdict = "PASS" if self.kept else "FAIL"
-        seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
-        return f"{self.level.text}: {verdict}, {seen}, {self.budget}"
+        return f"{self.level.text}: {verdict}, exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
 
 
 def parse_service_level(text: str) -> ServiceLevel:

@@ -55,6 +55,18 @@ def test_the_help_of_no_command_imports_anything_heavy() -> None:
     assert not modules_loaded_by(*(f"{name} --help" for name in COMMANDS)) & HEAVY
 
 
+def test_a_run_of_a_command_line_imports_one_study_and_nothing_heavy(tmp_path: Path) -> None:
+    line = ["run", "-q", "ior", "-b", "64k", "-t", "4k", "-o", str(tmp_path / "file")]
+    program = f"import sys; from strakes.cli.main import run; print(run({line!r}), *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "strakes report 2" in done.stdout, done.stderr
+    status, *loaded = done.stdout.splitlines()[-1].split()
+    assert status == "0"
+    assert not HEAVY & set(loaded)
+    assert not {"strakes.report.html", "strakes.studies.overview", "strakes.targets.lustre_target"} & set(loaded)
+    assert not list(Path(os.environ["STRAKES_STORE"]).glob("runs/*/report.html"))
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_of_the_registry_loads(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*name.split(), "--help"]) == 0

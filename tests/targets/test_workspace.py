@@ -48,10 +48,12 @@ def test_the_marker_names_run_host_and_process(tmp_path: Path) -> None:
 
 
 def test_a_workspace_of_less_than_a_second_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started = []
-    monkeypatch.setattr(module.subprocess, "Popen", lambda words, **_: started.append(words))
+    started: list[object] = []
     with Workspace.create(tmp_path, RUN):
+        monkeypatch.setattr("subprocess.Popen", lambda words, **_: started.append(words))
+        time.sleep(0.1)
         assert not started
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -80,7 +80,9 @@ def open_site(
 ) -> Site:
     """Make a workspace on the target. Leaving ``stack`` removes the workspace unless ``keep`` is set."""
     with interrupts_deferred():
-        workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
+        workspace = stack.enter_context(
+            Workspace.create(target.path, run_id, mount=target.mount, keep=keep, adopt=adopt)
+        )
     return Site(engine, target, workspace, LayoutDirectories(workspace.path, target), TargetWatch(target))
 
 

@@ -148,10 +148,7 @@ def _attribute(path: str, name: str) -> str | None:
 
 
 def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
-    """Return whether writing and reading a new file with O_DIRECT works for at least one of ``sizes`` (bytes).
-
-    Raises FileNotFoundError if the directory has no file ``marker``.
-    """
+    """Return whether O_DIRECT works for one of ``sizes`` (bytes). Raises OSError without a file ``marker`` there."""
     opened = os.open(directory, _DIRECTORY)
     try:
         os.stat(marker, dir_fd=opened)

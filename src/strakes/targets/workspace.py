@@ -25,6 +25,7 @@ from strakes.targets.marker import (
     is_run_id,
     read_marker,
 )
+from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import UNANSWERED, Left, remove_with_limit, remove_workspace
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
@@ -102,8 +103,10 @@ class Workspace:
         calls.hold(str(path), directory)
 
     @classmethod
-    def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
-        """Make a workspace in ``directory``.
+    def create(
+        cls, directory: Path, run_id: str, *, mount: Mount | None = None, keep: bool = False, adopt: bool = False
+    ) -> Self:
+        """Make a workspace in ``directory``. ``mount``: its mount, if both were just found.
 
         If a killed process of the same run left a workspace, remove it first, or with ``adopt`` reuse it.
 
@@ -113,7 +116,8 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        real, mount = find_directory(directory)
+        # A directory that was just found is not looked up again, unless its servers may have died since.
+        real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:

@@ -93,7 +93,8 @@ _SIZES = {"own": 256 * MIB, "replicated": GIB, "plain": GIB}
 _INODES = 262_144
 # nodiscard: DRBD counts discarded blocks as written, and would copy all of them after a power cut. prezeroed: the disks
 # are new sparse files. Otherwise the kernel zeroes the inode tables later, and DRBD sends 64 MiB during a measurement.
-_MAKE = f"mkfs.ext4 -q -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
+# Blocks of 1,024 bytes, as mkfs chooses for disks below 512 MiB: with 4,096, a synced file sends 29 kB instead of 9 kB.
+_MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
 # The first two times are in tenths of a second, the others in seconds. By default, an answer that takes longer than
 # 0.5 s, as on a busy machine, ends the connection.

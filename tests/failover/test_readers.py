@@ -12,6 +12,7 @@ from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover.cib import Cib
 from strakes.failover.model import ClusterModel, model_of
+from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
 CRM = """\
@@ -32,6 +33,7 @@ order o1 inf: ms-dr:promote g:start
 property cib-bootstrap-options: stonith-enabled=true no-quorum-policy=stop
 rsc_defaults rsc-options: resource-stickiness=200
 """
+DANGLING = "clone c missing\ngroup h gone\norder o2 inf: c g\n"
 PCS = """\
 #!/bin/sh
 pcs cluster setup pair na addr=10.1.0.1 nb addr=10.1.0.2
@@ -136,7 +138,7 @@ def test_the_output_of_the_installed_pcs_gives_the_model_of_its_cib(tmp_path: Pa
 
 def test_the_built_cib_is_valid_for_pacemaker(tmp_path: Path) -> None:
     need("crm_verify")
-    for number, (_, text) in enumerate(FORMS.values()):
+    for number, text in enumerate((*(text for _, text in FORMS.values()), CRM + DANGLING)):
         file = tmp_path / f"{number}.xml"
         file.write_text(_cib_of(tmp_path / str(number), text))
         done = subprocess.run(["crm_verify", "--xml-file", str(file)], capture_output=True, text=True, timeout=60)
@@ -171,6 +173,36 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     assert setup.services[0].group == "g" and setup.sbd["SBD_WATCHDOG_TIMEOUT"] == "7"
     assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
     assert [one.values["pcmk_host_list"] for one in setup.devices] == ["na", "nb"]
+
+
+def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_known(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text(
+        "pcs cluster setup c na nb\npcs stonith sbd enable\npcs quorum device add model net host=q algorithm=ffsplit\n"
+        "pcs property set stonith-watchdog-timeout=10\n"
+        "pcs resource create ag ocf:mssql:ag ag_name=a promotable meta notify=true\n"
+    )
+    setup = read_plan(tmp_path)
+    assert setup.pacemaker.clones == {"ag-clone": {"promotable": "true", "notify": "true"}}
+    assert {one.role for one in setup.services[0].operations} == {"", "Promoted"}
+    assert not [one for one in findings(setup)[0] if one.severity == "error"]
+
+
+def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(tmp_path: Path) -> None:
+    model = _model(tmp_path / "site", "a.crm", CRM + DANGLING)
+    _require_the_pair(model)
+    setup = read_plan(tmp_path / "site")
+    assert setup.undefined == ("h names gone", "c names missing", "o2 names c")
+    assert "named-but-not-defined" in {one.rule for one in findings(setup)[0]}
+
+
+def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path: Path) -> None:
+    cib = tmp_path / "host1/var/lib/pacemaker/cib/cib.xml"
+    cib.parent.mkdir(parents=True)
+    cib.write_text(_cib_of(tmp_path / "host2", CRM))
+    assert read_plan(tmp_path / "host1").node_names == ("na", "nb")
+    with pytest.raises(BadInputError, match="no configuration of a cluster") as error:
+        read_plan(tmp_path)
+    assert "host1, host2" in str(error.value.remedy)
 
 
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
@@ -232,6 +264,33 @@ def test_truncated_text_is_read_without_an_error() -> None:
             for cut in range(0, len(text), 7):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")
+
+
+BUNDLES = """\
+Pacemaker Nodes:
+ na nb nc
+Resources:
+ Bundle: galera-bundle
+  Docker: image=mariadb replicas=3 masters=3 network=host
+  Resource: galera (class=ocf provider=heartbeat type=galera)
+   Operations: monitor interval=20 (a)
+               monitor interval=10 role=Master (b)
+ Bundle: proxy-bundle
+  Docker: image=haproxy replicas=3
+ Resource: ip (class=ocf provider=heartbeat type=IPaddr2)
+  Attributes: ip=10.0.0.5
+Colocation Constraints:
+ ip with proxy-bundle (score:INFINITY)
+"""
+
+
+def test_bundles_of_pcs_config_are_clones_of_their_resource_or_containers(tmp_path: Path) -> None:
+    (tmp_path / "pcs.txt").write_text(BUNDLES)
+    setup = read_plan(tmp_path)
+    assert not setup.undefined and setup.pacemaker.promotable("galera-bundle")
+    assert [one.id for one in setup.services if one.clone] == ["galera", "proxy-bundle-container"]
+    rules = {one.rule for one in findings(setup)[0]}
+    assert not rules & {"operation-wrong", "number-of-promoted-copies-wrong", "address-not-tied-to-a-service"}
 
 
 DEFAULTS = """\

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,23 +32,25 @@ TIANHE = read_description(EXAMPLES["tianhe2"])
 WIRING = Wiring.of(setup_of("", Path(), {file.path: file.text for file in plan_files(TIANHE)}, TIANHE), TIANHE)
 
 
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[..., Scene]:
-    """Return a function that plays failures on a plan; ``change`` is an edit of one file: (file, old, new)."""
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Scene]:
+    """Return a function that plays failures on a plan; ``change`` is an edit of one file: (file, old, new).
+
+    The simulated first start of a plan is shared by all its failures.
+    """
     need("crm_simulate")
 
-    def on(*failures: RoomPart, example: str = "tianhe2", change: tuple[str, str, str] | None = None) -> Scene:
-        directory = tmp_path / f"plan{len(list(tmp_path.iterdir()))}"
-        plan = planned(example, directory)
+    @cache
+    def story(example: str, change: tuple[str, str, str] | None) -> Story:
+        plan = planned(example, tmp_path_factory.mktemp("plan"))
         if change:
             path = plan / change[0]
             assert change[1] in path.read_text()
             path.write_text(path.read_text().replace(change[1], change[2]))
-        setup = read_plan(plan)
-        assert setup.cib is not None
-        work = directory / "work"
-        work.mkdir()
-        return Story(setup, work).play(failures)
+        return Story(read_plan(plan), tmp_path_factory.mktemp("work"))
+
+    def on(*failures: RoomPart, example: str = "tianhe2", change: tuple[str, str, str] | None = None) -> Scene:
+        return story(example, change).play(failures)
 
     return on
 
@@ -290,13 +293,15 @@ def test_every_row_decided_by_the_policy_engine_agrees_with_crm_simulate(example
     """Compare each single failure of a node or service with a direct call of crm_simulate."""
     need("crm_simulate")
     setup = read_plan(planned(example, tmp_path / "plan"))
-    rows = [scene for scene in rehearse(setup, doubles=False).singles if not scene.modelled]
-    assert setup.cib is not None and len(rows) >= 4
     (tmp_path / "work").mkdir()
-    start = Story(setup, tmp_path / "work").first.state
-    for scene in rows:
-        part = scene.failures[0]
-        told = _asked(start.file, setup.cib, part, tmp_path / "work" / "again.xml")
+    story = Story(setup, tmp_path / "work")
+    parts = [RoomPart("node", node.name) for node in story.cluster.nodes]
+    parts += [RoomPart(kind, name) for name in story.failing for kind in ("service", "stop")]
+    assert setup.cib is not None and len(parts) >= 4
+    for part in parts:
+        scene = story.play((part,))
+        assert not scene.modelled
+        told = _asked(story.first.state.file, setup.cib, part, tmp_path / "work" / "again.xml")
         fenced = set(re.findall(r"Fencing (\S+) \(off\)", told))
         assert fenced == set(scene.fenced), (part, told)
         revised = told.rpartition("Revised Cluster Status:")[2]

@@ -1,12 +1,9 @@
-"""Results of Pacemaker's policy engine: places of resources after simulated events, and orders of actions."""
+"""Results of Pacemaker's policy engine: places of resources after simulated events."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-
-# Resource, operation and node. Resource and node are empty for pseudo operations, which have only a name.
-Action = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -14,14 +11,13 @@ class Snapshot:
     """The cluster after a simulated event.
 
     ``places``: resource -> nodes on which it runs, each with the role of the resource there. ``fenced``: nodes that
-    were powered off. ``before``: completed action -> actions that had to complete first. ``stuck``: resources whose
-    actions wait for each other in a circle. ``unclean``: nodes that could not be fenced. ``restarted``: resources that
-    were recovered. ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB after the event.
+    were powered off. ``stuck``: resources whose actions wait for each other in a circle. ``unclean``: nodes that could
+    not be fenced. ``restarted``: resources that were recovered. ``unmanaged``: resources that Pacemaker does not
+    manage. ``file``: the CIB after the event.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
     fenced: frozenset[str] = frozenset()
-    before: dict[Action, frozenset[Action]] = field(default_factory=dict)
     stuck: frozenset[str] = frozenset()
     unclean: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
@@ -31,15 +27,6 @@ class Snapshot:
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
         """Return the nodes on which a resource runs; with ``role``, only those on which it has this role."""
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
-
-    def waits(self, later: Action, earlier: Action) -> bool:
-        """Return whether ``later`` had to wait for ``earlier``, directly or transitively."""
-        seen, waiting = set[Action](), [later]
-        while waiting:
-            for action in self.before.get(waiting.pop(), frozenset()) - seen:
-                seen.add(action)
-                waiting.append(action)
-        return earlier in seen
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strakes.failover.behaviour import Behaviour, Snapshot
+from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Thing, facts, yes
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
+from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_stacks import needed_with_role
 from strakes.failover.setup import Setup
+
+_INFINITY = float("inf")
 
 
 def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
@@ -23,6 +27,8 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the services, with the nodes on which the simulation runs them."""
     cib, seen = setup.pacemaker, setup.simulated
+    # A simulation does not know the attributes that agents set, so it cannot place what a rule about them bans.
+    unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
         role = "Promoted" if cib.promotable(one.clone) and not unpromoted else ""
@@ -30,13 +36,25 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
         deduced = {
-            "the nodes": nodes,
-            "is known": yes(one.id in seen.steady.places and one.meta.get("target-role") != "Stopped"),
-            "is lost with": lost if single else [],
+            "is started": "" if nodes else "nowhere",
+            "is known": yes(one.id in seen.steady.places.keys() - unknown and one.meta.get("target-role") != "Stopped"),
+            "is lost with": lost if single and not _makes_way(cib, one) else [],
             "needs one node": yes(_runs_once(one)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
+
+
+def _makes_way(cib: Cib, one: Primitive) -> bool:
+    """Return whether a service may run on one node only, and not beside another service.
+
+    This is how a test system gives its node to the production system.
+    """
+    names = {one.id, one.group, one.clone} - {""}
+    bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
+    banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
+    avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
+    return avoids and len(set(cib.nodes) - banned) == 1
 
 
 def _runs_once(one: Primitive) -> bool:
@@ -69,8 +87,6 @@ def needs(setup: Setup) -> Iterator[Thing]:
     alike: dict[tuple[str, str, str], list[Primitive]] = {}
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
-        deduced = {"the base": base.id, "is started without it": _too_early(setup, user, base, role)}
-        yield Thing(f"cib: {user.id}", facts(deduced))
     for (user_id, _, role), bases in alike.items():
         # A service needs only one of several suitable resources.
         apart = [when for when, snapshot in _snapshots(seen) if _apart(snapshot, user_id, bases, role)]
@@ -79,16 +95,3 @@ def needs(setup: Setup) -> Iterator[Thing]:
 
 def _apart(snapshot: Snapshot, user: str, bases: list[Primitive], role: str) -> bool:
     return bool(snapshot.nodes_of(user) - frozenset[str]().union(*(snapshot.nodes_of(one.id, role) for one in bases)))
-
-
-def _too_early(setup: Setup, user: Primitive, base: Primitive, role: str) -> str:
-    """Return a node on which ``user`` starts before ``base``, or stops after ``base``; empty if there is none."""
-    up, down = ("promote", "demote") if role else ("start", "stop")
-    for snapshot in (setup.simulated.steady, *setup.simulated.emptied.values()):
-        for node in setup.pacemaker.nodes:
-            starts = ((user.id, "start", node), (base.id, up, node))
-            stops = ((base.id, down, node), (user.id, "stop", node))
-            done = [pair for pair in (starts, stops) if set(pair) <= snapshot.before.keys()]
-            if not all(snapshot.waits(*pair) for pair in done):
-                return node
-    return ""

@@ -26,6 +26,10 @@ class Block:
     settings: list[tuple[str, str]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        """Return whether the section has any content."""
+        return bool(self.settings or self.blocks)
+
     def get(self, key: str, default: str = "") -> str:
         """Return the last value of a key, which is the one that the programs use."""
         return next((value for name, value in reversed(self.settings) if name == key), default)

@@ -11,6 +11,7 @@ from strakes.failover.known_options import resource_agents
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
+Member = tuple[str, str]  # of a constraint
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,15 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
 
 
 class CibBuilder:
-    """A CIB under construction. ``nodes_assumed``: no statement named the nodes, so they were guessed."""
+    """A CIB under construction.
+
+    ``nodes_assumed``: no statement named the nodes, so they were guessed. ``undefined``: statements that were left out,
+    because they name resources that no statement defines.
+    """
 
     def __init__(self) -> None:
         self.nodes_assumed = False
+        self.undefined: list[str] = []
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -87,7 +93,7 @@ class CibBuilder:
 
     def primitive(self, identity: str, agent: str, words: Words, *, standard: str = "") -> Xml.Element:
         """Add a resource with its parameters, meta attributes and operations."""
-        element = self._add(self._sections["resources"], "primitive", identity)
+        element = self._statement("resources", "primitive", identity)
         if agent.startswith("@"):
             element.set("template", agent[1:])
         else:
@@ -130,14 +136,24 @@ class CibBuilder:
 
     def clone(self, identity: str, member: str, meta: Pairs, *, promotable: bool = False) -> None:
         """Make a clone of a resource or group."""
-        clone = self._add(self._sections["resources"], "clone", identity)
+        clone = self._statement("resources", "clone", identity)
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
         """Add a constraint; attributes without a value are left out."""
-        given, parent = {key: value for key, value in attributes.items() if value}, self._sections["constraints"]
-        return self._add(parent, tag, identity or f"{tag.removeprefix('rsc_')}-{len(parent) + 1}", given)
+        given, number = {key: value for key, value in attributes.items() if value}, len(self._sections["constraints"])
+        return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
+
+    def colocation(self, identity: str, near: Member, far: Member, score: str = "INFINITY") -> None:
+        """Place ``near`` on the node of ``far``; a member is a resource and its role, which may be empty."""
+        given = {"rsc": near[0], "with-rsc": far[0], "score": score, "rsc-role": near[1], "with-rsc-role": far[1]}
+        self.constraint("rsc_colocation", identity, given)
+
+    def order(self, identity: str, first: Member, then: Member, options: Pairs) -> None:
+        """Order ``then`` after ``first``; a member is a resource and its action, which may be empty."""
+        given = {"first": first[0], "then": then[0], "first-action": first[1], "then-action": then[1]}
+        self.constraint("rsc_order", identity, given | dict(options))
 
     def resource_set(self, constraint: Xml.Element, members: Iterable[str], attributes: Pairs) -> None:
         """Add a set of resources to a constraint."""
@@ -166,13 +182,35 @@ class CibBuilder:
         identity = f"fl-{len(topology) + 1}"
         self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
 
+    def prune(self) -> None:
+        """Remove groups and clones without members, and constraints on resources that are not defined."""
+        resources, constraints = self._sections["resources"], self._sections["constraints"]
+        for parent in (*resources.findall("./clone"), resources):
+            parent[:] = [one for one in parent if one.tag not in ("group", "clone") or set(one.iter("primitive"))]
+        known = {one.get("id") for one in resources.iter()}
+        for one in list(constraints):
+            names = [one.get(key) for key in ("rsc", "with-rsc", "first", "then") if key in one.attrib]
+            names += [reference.get("id") for reference in one.iter("resource_ref")]
+            if not known.issuperset(names):
+                constraints.remove(one)
+                lacking = ", ".join(name for name in names if name and name not in known)
+                self.undefined.append(f"{one.get('id')} names {lacking}")
+
+    def _statement(self, section: str, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
+        """Add an element. A statement that is given again replaces the first one."""
+        parent = self._sections[section]
+        parent[:] = [one for one in parent if one.get("id") != identity]
+        return self._add(parent, tag, identity, attributes)
+
     def _add(self, parent: Xml.Element, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
         return Xml.SubElement(parent, tag, {"id": identity} | dict(attributes or {}))
 
     def _adopt(self, parent: Xml.Element, members: Iterable[str]) -> None:
         for name in members:
             member = self.find(name)
-            if member is not None and member is not parent:
+            if member is None:
+                self.undefined.append(f"{parent.get('id')} names {name}")
+            elif member is not parent:
                 for other in self._sections["resources"].iter():
                     if member in list(other):
                         other.remove(member)

@@ -20,7 +20,7 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the cluster."""
     cib = setup.pacemaker
-    deduced = {
+    deduced: Table = {
         "number of nodes": str(len(setup.node_names)),
         "alerts events": yes(
             cib.root.find("./configuration/alerts/alert") is not None
@@ -31,6 +31,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses watchdogs": yes(cib.watchdog_s != 0),
         "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
+        "statements about unknown resources": setup.undefined,
     }
     yield Thing("cib: the cluster", facts(cib.properties, deduced))
 
@@ -43,14 +44,13 @@ def nodes(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
             "only votes": yes(name in votes_only),
-            "lacks levels": yes(cib.levels and not cib.levels_of(name)),
         }
         yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
 
 
 def membership(setup: Setup) -> Iterator[Thing]:
     """Yield Corosync's configuration."""
-    nodes, quorum = nodes_of(setup), setup.membership.one("quorum")
+    nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
     deduced: Table = {
@@ -60,7 +60,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
     }
-    own, written = facts(deduced), _sections(setup.membership)
+    own, written = facts(deduced), _sections(setup.corosync)
     yield Thing("corosync.conf", lambda name: own(name) or written(name))
 
 
@@ -92,7 +92,7 @@ def sbd(setup: Setup) -> Iterator[Thing]:
         "other disks in Pacemaker": [
             disk for given in named if given and disks for disk in sorted(set(given) ^ set(disks))
         ],
-        "watchdog of Corosync": setup.corosync.one("resources").get("watchdog_device") if setup.corosync else "",
+        "watchdog of Corosync": setup.corosync.one("resources").get("watchdog_device"),
     }
     yield Thing("sbd", facts(setup.sbd, deduced))
 
@@ -132,6 +132,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
             "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
             or one.option("handlers", "after-resync-target"),
             "is of version 9": yes(one.dialect9),
+            "dopd runs": yes(re.search(r"(?m)^\s*respawn\s.*/dopd\b", setup.texts.get("etc/ha.d/ha.cf", ""))),
             "disks": sorted(one.disks),
             "startup.become-primary-on": one.option("startup", "become-primary-on"),
         }

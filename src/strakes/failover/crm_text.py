@@ -122,12 +122,6 @@ def _group(builder: CibBuilder, words: list[str]) -> None:
     builder.group(read.plain[0], read.plain[1:], read.block("meta"))
 
 
-def _modgroup(builder: CibBuilder, words: list[str]) -> None:
-    """``modgroup GROUP add RESOURCE``; the position in the group is ignored."""
-    if words[1:2] == ["add"]:
-        builder.group(words[0], words[2:3])
-
-
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
     read = read_words(words, _BLOCKS)
     if len(read.plain) > 1:
@@ -175,9 +169,7 @@ def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], d
 def _colocation(builder: CibBuilder, words: list[str]) -> None:
     score, members, _ = _scored(words[1:], "INFINITY")
     if len(members) == 2:
-        (rsc, role), (far, far_role) = members
-        given = {"rsc": rsc, "with-rsc": far, "score": _infinite(score), "rsc-role": role, "with-rsc-role": far_role}
-        builder.constraint("rsc_colocation", words[0], given)
+        builder.colocation(words[0], members[0], members[1], _infinite(score))
     elif members:
         constraint = builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)})
         for name, role in members:
@@ -190,9 +182,7 @@ def _order(builder: CibBuilder, words: list[str]) -> None:
     kinds = {"optional": "Optional", "serialize": "Serialize", "0": "Optional", "advisory": "Optional"}
     options = {"kind": kinds.get(word, "Mandatory"), "symmetrical": settings.get("symmetrical", "")}
     if len(members) == 2:
-        (first, action), (then, then_action) = members
-        given = {"first": first, "then": then, "first-action": action, "then-action": then_action}
-        builder.constraint("rsc_order", words[0], given | options)
+        builder.order(words[0], members[0], members[1], options)
     elif members:
         constraint = builder.constraint("rsc_order", words[0], options)
         for name, action in members:
@@ -221,7 +211,8 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": _group,
-    "modgroup": _modgroup,
+    # The position in the group is ignored.
+    "modgroup": lambda builder, words: builder.group(words[0], words[2:3] if words[1] == "add" else ()),
     "clone": _clone,
     "ms": partial(_clone, promotable=True),
     "master": partial(_clone, promotable=True),

@@ -16,6 +16,7 @@ _MOST_RESOURCES = 1000
 _MOST_PAIRS = 5000  # constraints between two resources
 MOST_DEPTH = 100  # nested elements
 _MOST_NODES = 1000
+_MOST_ATTRIBUTES = 256  # of an element
 MOST_DRBD = 1000  # DRBD resources
 # Lower maximum numbers for Pacemaker's tools, which a check calls dozens of times.
 _MOST_ASKED_RESOURCES = 60
@@ -31,6 +32,8 @@ def too_much(cib: Xml.Element) -> str:
     """Return why a CIB is too large to be checked, or an empty text."""
     if _deeper_than(cib, MOST_DEPTH):
         return f"its elements are nested more than {MOST_DEPTH} deep"
+    if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
+        return f"an element has more than {_MOST_ATTRIBUTES} attributes"
     return _more_than(cib, _MOST_RESOURCES, _MOST_PAIRS)
 
 

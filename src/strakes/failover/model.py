@@ -104,7 +104,7 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
 def _assumed(setup: Setup) -> Iterator[str]:
     if setup.cib and setup.nodes_assumed:
         yield f"no file lists the nodes: the cluster is assumed to consist of {' and '.join(setup.cib.nodes)}"
-    if setup.corosync is None:
+    if not setup.corosync:
         yield "no corosync.conf: two independent links between all nodes and the default quorum are assumed"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
         yield "no DRBD files: replication over the last link, without pauses of writing, is assumed"
@@ -184,7 +184,7 @@ def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
         name="",
         drbd="9" if any(one.dialect9 for one in setup.drbd) else "8.4",
         survivor=next(iter(nodes), ""),
-        quorum_host=setup.corosync.one("quorum").one("device").one("net").get("host") if setup.corosync else "",
+        quorum_host=setup.corosync.one("quorum").one("device").one("net").get("host"),
         networks=networks,
         nodes=tuple(_node(setup, name, addresses, networks) for name, addresses in nodes.items()),
         file_system=FileSystem("service", ""),

@@ -17,6 +17,8 @@ _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
 # Time-out in seconds of the operations of a systemd unit in the metadata that Pacemaker generates.
 _SYSTEMD_TIMEOUT_S = 100.0
+# Description of the monitors of agents whose metadata are not in the tables.
+_ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all")
 
@@ -64,6 +66,9 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("--group=") else (word,))]
     group = words[words.index("--group") + 1] if "--group" in words[:-1] else ""
     short = [word[2:] for word in words if word in ("--clone", "--master")]
+    # After the word clone, the word meta may precede the options of the clone.
+    cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
+    words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]
     read = read_words(filter(None, rest), _BLOCKS)
     element = builder.primitive(identity, agent, read, standard=standard)
@@ -74,10 +79,20 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     if group:
         builder.group(group, [identity])
     for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
-        if kind in ("clone", "promotable", "master"):
+        if kind in ("clone", "promotable", "master", "bundle"):
             own = read.block("meta") | dict(meta) if kind in short else meta
             suffix = "master" if kind == "master" else "clone"
-            builder.clone(name or f"{identity}-{suffix}", identity, own, promotable=kind != "clone")
+            _add_clone(
+                builder, name or f"{identity}-{suffix}", identity, own, promotable=kind in ("promotable", "master")
+            )
+
+
+def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
+    """Make a clone; pcs adds a monitor of each role from the metadata of an agent that can be promoted."""
+    element = builder.find(member)
+    if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
+        builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
+    builder.clone(name, member, meta, promotable=promotable)
 
 
 def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iterator[tuple[str, dict[str, str]]]:
@@ -87,7 +102,7 @@ def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iter
     if agent.get("class") == "systemd":
         times = dict.fromkeys(("start", "stop", "monitor"), _SYSTEMD_TIMEOUT_S)
     # Most agents advise a monitor interval of 10 s. Without advice in the metadata pcs uses 60 s.
-    monitor = {"interval": "10s" if times else "60s"}
+    monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
     yield "monitor", monitor | ({"role": "Promoted"} if "promote" in times else {})
@@ -98,14 +113,10 @@ def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iter
             yield name, {"timeout": f"{limit:g}s"}
 
 
-def _group(builder: CibBuilder, words: list[str]) -> None:
-    builder.group(words[0], [word for word in words[1:] if not word.startswith("--")])
-
-
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
     read = read_words([word for word in words if word != "meta"], ())
     name = read.plain[1] if len(read.plain) > 1 else f"{read.plain[0]}-clone"
-    builder.clone(name, read.plain[0], read.settings, promotable=promotable)
+    _add_clone(builder, name, read.plain[0], read.settings, promotable=promotable)
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
@@ -163,14 +174,9 @@ def _colocation(builder: CibBuilder, words: list[str]) -> None:
             roles.append(pending)
             pending = ""
     if len(ends) >= 2:
-        given = {
-            "rsc": ends[0],
-            "with-rsc": ends[1],
-            "score": read.settings.get("score", score),
-            "rsc-role": read.settings.get("rsc-role") or roles[0],
-            "with-rsc-role": read.settings.get("with-rsc-role") or roles[1],
-        }
-        builder.constraint("rsc_colocation", read.settings.get("id", ""), given)
+        near = ends[0], read.settings.get("rsc-role") or roles[0]
+        far = ends[1], read.settings.get("with-rsc-role") or roles[1]
+        builder.colocation(read.settings.get("id", ""), near, far, read.settings.get("score", score))
 
 
 def _order(builder: CibBuilder, words: list[str]) -> None:
@@ -179,11 +185,10 @@ def _order(builder: CibBuilder, words: list[str]) -> None:
     parts = [half.split() for half in halves]
     for one, other in pairwise(parts):
         first, then = (
-            [*half[:1], half[1]] if half[0] in _ACTIONS and len(half) > 1 else ["", half[0]] for half in (one, other)
+            (half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "") for half in (one, other)
         )
-        given = {"first": first[1], "then": then[1], "first-action": first[0], "then-action": then[0]}
         options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
-        builder.constraint("rsc_order", "", given | options)
+        builder.order("", first, then, options)
 
 
 def _sets(tag: str) -> Callable[[CibBuilder, list[str]], None]:
@@ -213,7 +218,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource defaults": _settings("rsc_defaults"),
     "resource op defaults": _settings("op_defaults"),
     "resource create": _create,
-    "resource group add": _group,
+    "resource group add": lambda builder, words: builder.group(words[0], [w for w in words[1:] if w[:2] != "--"]),
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,
@@ -223,6 +228,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource op add": _operation,
     "stonith create": partial(_create, standard="stonith"),
     "stonith level add": _level,
+    "stonith sbd": lambda builder, words: builder.properties({"have-watchdog": str(words[0] == "enable").lower()}),
     "constraint location": _location,
     "constraint colocation add": _colocation,
     "constraint colocation set": _sets("rsc_colocation"),

@@ -89,10 +89,17 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
     if kind not in ("Group", "Clone", "Master", "Bundle"):
         return []
     members = [name for child in line.children for name in _resource(builder, child)]
+    container = _below(line, "Docker:") | _below(line, "Podman:")
+    promoted = container.get("promoted-max") or container.get("masters", "")
     if kind == "Group":
         builder.group(identity, members, _below(line, "Meta Attr"))
-    elif members and kind != "Bundle":
-        builder.clone(identity, members[0], _below(line, "Meta Attr"), promotable=kind == "Master")
+        return [identity]
+    if not members:
+        # The containers of this bundle are the service.
+        words = Words((), {}, (("op", "monitor", {"interval": "60s"}),))
+        members = [builder.primitive(f"{identity}-container", "ocf:heartbeat:Dummy", words).get("id", "")]
+    meta = _below(line, "Meta Attr") | ({"promoted-max": promoted} if promoted else {})
+    builder.clone(identity, members[0], meta, promotable=kind == "Master" or bool(promoted))
     return [identity]
 
 
@@ -132,22 +139,17 @@ def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
         _location(builder, child)
     elif kind == "Ordering" and "then" in words:
         sides = [words[: words.index("then")], words[words.index("then") + 1 :]]
-        (first_action, first), (action, then) = (side if len(side) > 1 else ["", *side] for side in sides)
-        given = {"first": first, "then": then, "first-action": first_action, "then-action": action}
+        first, then = ((side[-1], side[0] if len(side) > 1 else "") for side in sides)
         kept = {key: options[key] for key in ("kind", "symmetrical") if key in options}
-        builder.constraint("rsc_order", options.get("id", ""), given | kept)
+        builder.order(options.get("id", ""), first, then, kept)
     elif kind == "Colocation" and "with" in words:
         near, far = words[: words.index("with")], words[words.index("with") + 1 :]
         roles = [side[0] if len(side) > 1 else "" for side in (near, far)]
         found = _SCORED.search(child.text)
-        given = {
-            "rsc": near[-1],
-            "with-rsc": far[-1],
-            "score": (found[1] or found[2]) if found else "INFINITY",
-            "rsc-role": options.get("rsc-role") or roles[0],
-            "with-rsc-role": options.get("with-rsc-role") or roles[1],
-        }
-        builder.constraint("rsc_colocation", options.get("id", ""), given)
+        score = (found[1] or found[2]) if found else "INFINITY"
+        one = near[-1], options.get("rsc-role") or roles[0]
+        other = far[-1], options.get("with-rsc-role") or roles[1]
+        builder.colocation(options.get("id", ""), one, other, score)
 
 
 def _location(builder: CibBuilder, line: _Line) -> None:

@@ -12,8 +12,9 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_kept
-from strakes.failover.behaviour import Action, Snapshot
+from strakes.failover.behaviour import Snapshot
 from strakes.failover.cib_values import role_of
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
@@ -64,7 +65,6 @@ class PolicyEngine:
         """
         fenced: list[str] = []
         restarted: list[str] = []
-        before: dict[Action, frozenset[Action]] = {}
         stuck = frozenset[str]()
         document = Xml.Element("none")
         for number in range(most):
@@ -73,11 +73,8 @@ class PolicyEngine:
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             done = document.findall("./actions/rsc_action")
             restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
-            waits = list(_waits(graph))
-            for action, earlier in waits:
-                before[action] = before.get(action, frozenset()) | earlier
             if document.findall("./status/errors"):
-                stuck |= _in_circles(waits)
+                stuck |= _in_circles(graph)
                 break
             if not document.findall("./transition/*"):
                 break
@@ -86,7 +83,6 @@ class PolicyEngine:
         return Snapshot(
             _places(document),
             frozenset(fenced),
-            before,
             stuck,
             unclean=tuple(node.get("name", "") for node in nodes if node.get("unclean") == "true"),
             restarted=tuple(dict.fromkeys(restarted)),
@@ -176,6 +172,13 @@ class PolicyEngine:
         return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
 
 
+def failed_monitor(service: Primitive, node: str, role: str) -> str:
+    """Return the failure of a monitor as crm_simulate reads it: the monitor of the role, otherwise the first one."""
+    monitors = [one for one in service.operations if one.repeats]
+    chosen = next((one for one in monitors if one.role == role), monitors[0] if monitors else None)
+    return f"{service.id}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}@{node}=1"
+
+
 def plain_id(identity: str) -> str:
     """Return the id of a resource without the number of a copy: ``drbd`` for ``drbd:1``."""
     return re.sub(r":\d+$", "", identity)
@@ -206,29 +209,20 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
     return places
 
 
-def _waits(graph: Xml.Element) -> Iterator[tuple[Action, frozenset[Action]]]:
-    """Yield each action of a transition with the actions that it waits for."""
-    actions: dict[str, Action] = {}
-    for element in graph.iterfind("./synapse/action_set/*"):
-        part = element.find("./primitive")
-        name = plain_id(part.get("id", "")) if part is not None else ""
-        operation = element.get("operation", "") if name else element.get("operation_key", element.get("id", ""))
-        actions[element.get("id", "")] = (name, operation, element.get("on_node", "") if name else "")
+def _in_circles(graph: Xml.Element) -> frozenset[str]:
+    """Return the resources whose actions wait for each other in a transition."""
+    owners: dict[str, str] = {}
+    waiting: dict[str, set[str]] = {}
     for synapse in graph.iterfind("./synapse"):
-        earlier = frozenset(
-            actions[one.get("id", "")] for one in synapse.iterfind("./inputs/trigger/*") if one.get("id") in actions
-        )
+        earlier = {one.get("id", "") for one in synapse.iterfind("./inputs/trigger/*")}
         for element in synapse.iterfind("./action_set/*"):
-            yield actions[element.get("id", "")], earlier
-
-
-def _in_circles(waits: Iterable[tuple[Action, frozenset[Action]]]) -> frozenset[str]:
-    """Return the resources whose actions wait for each other."""
-    waiting = {action: set(earlier) for action, earlier in waits}
+            part, number = element.find("./primitive"), element.get("id", "")
+            owners[number] = plain_id(part.get("id", "")) if part is not None else ""
+            waiting[number] = earlier
     while waiting:
-        wanted = set[Action]().union(*waiting.values())
-        inside = {action: own for action, own in waiting.items() if own & waiting.keys() and action in wanted}
+        wanted = set[str]().union(*waiting.values())
+        inside = {number: own for number, own in waiting.items() if own & waiting.keys() and number in wanted}
         if len(inside) == len(waiting):
             break
         waiting = inside
-    return frozenset(resource for resource, _, _ in waiting if resource)
+    return frozenset(filter(None, map(owners.__getitem__, waiting)))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import BadInputError
 from strakes.failover.behaviour import Snapshot
 from strakes.failover.model import Service
-from strakes.failover.policy_engine import PolicyEngine, Watched
+from strakes.failover.policy_engine import PolicyEngine, Watched, failed_monitor
 from strakes.failover.setup import Setup
 
 
@@ -98,7 +98,8 @@ class FailureEngine:
                     parent.remove(child)
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
         for primitive, node in sorted(event.monitors):
-            words += ["--op-inject", f"{self._monitor(primitive)}@{node}=1"]
+            failing = next(one for one in self._cib.primitives if one.id == primitive)
+            words += ["--op-inject", failed_monitor(failing, node, "Promoted")]
         for primitive, node in sorted(event.stops):
             words += ["--op-fail", f"{primitive}_stop_0@{node}=1"]
         snapshot = self._engine.settled(self._engine.written(root), words)
@@ -110,12 +111,6 @@ class FailureEngine:
 
     def _places(self, snapshot: Snapshot) -> dict[str, str]:
         return {name: place_of(service, snapshot) for name, service in self._services.items()}
-
-    def _monitor(self, primitive: str) -> str:
-        found = next(one for one in self._cib.primitives if one.id == primitive)
-        monitors = [one for one in found.operations if one.repeats]
-        chosen = next((one for one in monitors if one.role == "Promoted"), monitors[0] if monitors else None)
-        return f"{primitive}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}"
 
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
         """Return a CIB with the state that Corosync, DRBD and the agents that watch networks would report."""

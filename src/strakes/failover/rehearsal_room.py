@@ -52,11 +52,6 @@ class RoomPart:
         return _TEXT[self.kind].format(self.name, self.target)
 
     @property
-    def modelled(self) -> bool:
-        """Return whether this model, and not only the policy engine, decides the effect of the failure."""
-        return self.kind not in ("service", "stop", "node")
-
-    @property
     def order(self) -> int:
         """Return the sort key of this kind of part in a list of failures."""
         return list(_TEXT).index(self.kind)
@@ -278,7 +273,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The result of one failure or of two. ``places``: target -> node; empty if the target is not served."""
+    """The result of one failure or of two.
+
+    ``places``: target -> node; empty if the target is not served. ``modelled``: the model of the hardware, and not only
+    the policy engine, decides the result.
+    """
 
     failures: tuple[RoomPart, ...]
     ending: Ending

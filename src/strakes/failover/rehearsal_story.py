@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from strakes.failover.blocks import Block
 from strakes.failover.cluster import Node
 from strakes.failover.model import model_of
 from strakes.failover.pacemaker_resources import Primitive
@@ -44,7 +43,7 @@ class Policies:
     @classmethod
     def of(cls, setup: Setup) -> Policies:
         """Read the policies from the files."""
-        cib, quorum = setup.pacemaker, setup.corosync.one("quorum") if setup.corosync else Block("quorum")
+        cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
         names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
         two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
@@ -149,7 +148,7 @@ class Story:
             places=world.places,
             said=tuple(dict.fromkeys(said)),
             split_brain="; ".join(dict.fromkeys(step.split_brain for step in steps if step.split_brain)),
-            modelled=any(part.modelled for part in failures),
+            modelled=any(part.kind not in ("service", "stop", "node") for part in failures),
             cuts_every_heartbeat=not world.room.heartbeat_works,
             wait=max(steps, key=lambda step: step.wait.most_s).wait if steps else NO_WAIT,
         )
@@ -424,7 +423,7 @@ class Story:
         if place in state.fenced and done is not None and place not in done.dead:
             others = frozenset(other.name for other in self._standing(world) if other.name != place)
             return self._pretended(world, others, node, done)
-        wait = self.times.noticed(name) + self.times.stop([target]) + self.times.start([target])
+        wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.stop([target]) + self.times.start([target])
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
         return replace(

@@ -10,9 +10,6 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.times import amounts_of
 
-# Defaults of Corosync without a corosync.conf: the token time in seconds, and the consensus time.
-_TOKEN_S = 3.0
-_CONSENSUS = 1.2  # in token times (manual page corosync.conf(5))
 # Shortest times, in seconds, of a power-off and of the start of a resource.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
@@ -59,12 +56,10 @@ class Times:
         """Read the times of each target from the files."""
         cib = setup.pacemaker
         first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
-        silence_s = first.get("token", _TOKEN_S)
-        consensus_s = first.get("consensus", _CONSENSUS * silence_s)
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
         watchers = filter(watches_network, cib.primitives)
         return cls(
-            silence=Span(silence_s, silence_s + consensus_s + 2.0),
+            silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
             delays_s={
                 node: max(
                     (cib.delay_s(device, node) for device in cib.devices if node in cib.fences(device)), default=0.0
@@ -93,10 +88,6 @@ class Times:
     def stop(self, targets: Iterable[str]) -> Span:
         """Return the time that the slowest of the targets takes to stop."""
         return max((self.stops.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
-
-    def noticed(self, service: str) -> Span:
-        """Return the time from the failure of a service until its monitor reports it."""
-        return Span(0.0, self.looks_s.get(service, 0.0))
 
 
 def watches_network(service: Primitive) -> bool:

@@ -49,12 +49,9 @@ class Wiring:
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
         """Return the links and devices of the configuration files, which may differ from those of the description."""
-        if setup.corosync is None:
-            host, links = "", tuple(network.name for network in cluster.heartbeats)
-        else:
-            host = setup.corosync.one("quorum").one("device").one("net").get("host")
-            links = tuple(_links(setup, cluster))
-        return cls(links, host, {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes})
+        host = setup.corosync.one("quorum").one("device").one("net").get("host")
+        levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
+        return cls(tuple(_links(setup, cluster)), host, levels)
 
 
 def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:

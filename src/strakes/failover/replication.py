@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from strakes.failover.blocks import Block
+from strakes.failover.known_options import options_of
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,16 @@ class Resource:
         """Return the name of the resource, or an empty text."""
         return self.block.words[0] if self.block.words else ""
 
-    @property
+    @cached_property
     def dialect9(self) -> bool:
-        """Return whether the resource uses the syntax of DRBD 9."""
-        return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(
-            host.get("node-id") for host in self.block.all("on")
+        """Return whether the resource uses the syntax of DRBD 9, or an option that only DRBD 9 has."""
+        if self._connections or any(host.get("node-id") for host in self.block.all("on")):
+            return True
+        inner = [block for holder in (self.block, self.common) for _, block in holder.sections()]
+        return any(
+            key in options_of(f"9 {block.name}") and key not in options_of(f"8.4 {block.name}")
+            for block in inner
+            for key, _ in block.settings
         )
 
     @property

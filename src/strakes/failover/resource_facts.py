@@ -73,7 +73,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "number of its nodes": str(0 if hosts else len(targets)),
             "pretends": pretends_because(one),
             "is needed with others": yes(_helps(setup, one)),
-            "its delay": f"{cib.delay_s(one):g}" if cib.delay_s(one) else one.values.get("pcmk_delay_max", ""),
+            "is the only BMC": yes(is_bmc(one) and sum(map(is_bmc, cib.devices)) == 1),
         }
         yield Thing(f"cib: {one.id}", _primitive(setup, one, deduced))
 
@@ -138,7 +138,11 @@ def groups(setup: Setup) -> Iterator[Thing]:
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount]
-        yield Thing(f"cib: {group.get('id')}", facts(meta, {"addresses before mounts": dict.fromkeys(early)}))
+        deduced: Table = {
+            "addresses before mounts": dict.fromkeys(early),
+            "needs its order": yes(any(one.agent not in ADDRESSES for one in members)),
+        }
+        yield Thing(f"cib: {group.get('id')}", facts(meta, deduced))
 
 
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
@@ -172,6 +176,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "can migrate": yes(not options_of(f"{one.provider}:{one.agent}") or "migrate_to" in advised),
         "short operations": far,
         "cluster nodes": str(len(setup.node_names)),
+        "failures expire after": one.meta.get("failure-timeout", "").removeprefix("0"),
     }
     times = {f"{name} time": f"{one.timeout_s(name):g}" for name in least}
     return facts(

@@ -81,7 +81,6 @@ class Rule:
     find: Find
     bad: tuple[str, ...]
     good: tuple[str, ...]
-    is_data: bool
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
         find = getattr(import_module(f"{__package__}.rules_{stem}"), name.replace("-", "_"))
     bad, good = ((row[key],) if isinstance(row[key], str) else tuple(row[key]) for key in ("bad", "good"))
     texts = (row["why"], row["remedy"], row["source"].format(**sources))
-    return Rule(name, row["severity"], frozenset(needs), *texts, find, bad, good, "when" in row or "limits" in row)
+    return Rule(name, row["severity"], frozenset(needs), *texts, find, bad, good)
 
 
 def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:

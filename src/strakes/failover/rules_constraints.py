@@ -17,10 +17,11 @@ _INFINITY = float("inf")
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
-    """Find addresses that are colocated with no service, although the cluster has services."""
+    """Find addresses that follow no service, although the cluster has services."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
+    tied |= {name for name, _ in placed_by_agents(cib)}
     for one in cib.services if serving else ():
         mates = cib.groups.get(one.group, (one,))
         only_addresses = not one.clone and all(mate.agent in ADDRESSES for mate in mates)
@@ -31,6 +32,16 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
 # Comparisons (operation, value) of a network attribute that are true on nodes that reach the network.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
+
+
+def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
+    """Yield (resource, score) for each rule about a node attribute that the agent of a running service sets."""
+    given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
+    for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
+        for rule in element.iterfind("./rule"):
+            tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
+            if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
+                yield element.get("rsc", ""), score(rule.get("score", "0"))
 
 
 def locations(setup: Setup) -> Iterator[Thing]:
@@ -111,8 +122,9 @@ def colocations(setup: Setup) -> Iterator[Thing]:
 
 
 def _unordered(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> bool:
-    """Return whether two services must run on one node and no order says which starts first."""
-    single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *other))
+    """Return whether a service must run with another one or its promoted copy, without an order of their starts."""
+    copied = () if tie.resources[1][1] == "Promoted" else other
+    single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copied))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     return bool(single) and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import shared
-from strakes.failover.rules_fencing_devices import address_of, delays_of, devices_for, is_bmc, is_outlet, plug_of
+from strakes.failover.rules_fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup
 
 # Smallest difference, in seconds, of two fencing delays that decides a fencing race.
@@ -32,27 +32,24 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find BMCs and outlets that several nodes have."""
+    """Find outlets that several nodes have, and BMCs in the devices of several nodes."""
     rows = []
     for device in setup.devices:
-        for node in setup.pacemaker.fences(device):
+        nodes = setup.pacemaker.fences(device)
+        for node in nodes:
             plug = plug_of(device, node) if is_outlet(device) else ""
-            if address_of(device) and (plug or is_bmc(device)):
+            if address_of(device) and (plug or (is_bmc(device) and len(nodes) == 1)):
                 rows.append(((address_of(device), device.values.get("ipport", ""), plug), node))
     for place, first, node in shared(rows):
         yield f"cib: {first} and {node} have the same BMC or outlet: {' '.join(filter(None, place))}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters whose two nodes would power each other off at the same moment."""
+    """Find clusters whose two nodes would fence each other at the same moment."""
     delays = delays_of(setup)
-    kinds = [device for node in delays for device in devices_for(setup.pacemaker, node)]
-    # Clusters with disk reservations are left out, because another rule checks these.
-    if kinds and all(device.agent in ("fence_scsi", "fence_mpath") for device in kinds):
-        return
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
-        yield f"cib: each would be powered off at the same moment ({each})"
+        yield f"cib: both nodes are fenced at the same moment ({each})"
 
 
 def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
@@ -71,7 +68,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
-    """Find levels with devices that do not exist, or that do not power off the node."""
+    """Find levels with devices that do not exist or do not power off the node, and nodes that alone have no level."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
@@ -81,6 +78,8 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
                     yield f"cib: level {index} of {node} names {name}, which does not power off this node"
+        if any(map(cib.levels_of, setup.node_names)) and not cib.levels_of(node):
+            yield f"cib: node {node} has no fencing level, but other nodes have levels"
     yield from _levels_of_nobody(setup)
 
 

@@ -10,6 +10,7 @@ from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup, nodes_of
+from strakes.failover.source_kind import PCS_COMMANDS
 
 # Agents of switched power outlets, which name the outlet of a node in the parameter plug.
 _OUTLETS = re.compile(
@@ -78,8 +79,8 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
     """Yield whether there is a quorum device, and whether there is a third node, that gives one side quorum."""
-    if setup.corosync:
-        yield bool(setup.corosync.one("quorum").all("device"))
+    yield bool(setup.corosync.one("quorum").all("device"))
+    yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
 
 

@@ -78,7 +78,8 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find differences between the files and a new plan of the description."""
-    cluster = setup.described
+    cluster = setup.cluster
+    assert cluster is not None
     files = {file.path: file.text for file in plan_files(cluster)}
     planned, given = (_by_subject(one) for one in (setup_of("", Path(), files, cluster), setup))
     kinds = {kind for kind, _ in given}

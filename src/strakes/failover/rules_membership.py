@@ -66,7 +66,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
     """Find nodes whose id is missing, reserved or given twice."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     # Corosync 2 derives the ids from IPv4 addresses.
-    if "" in ids and setup.membership.one("totem").get("transport", "knet") == "knet":
+    if "" in ids and setup.corosync.one("totem").get("transport", "knet") == "knet":
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
@@ -93,10 +93,9 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
 
 def quorum_device_wrong(setup: Setup) -> Iterator[str]:
     """Find a quorum device that is misconfigured, or on a node of the cluster."""
-    if setup.membership.one("quorum").all("device"):
-        device = setup.membership.one("quorum").one("device")
+    if setup.corosync.one("quorum").all("device"):
+        device = setup.corosync.one("quorum").one("device")
         own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
-        yield from _useless_heuristics(setup, device.one("heuristics"), own)
         if device.get("model") == "net":
             yield from _wrong_net(setup, device, own)
         elif device.get("model") != "heuristics":
@@ -112,25 +111,13 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
         yield f"corosync.conf: device is on {host or 'no host'}"
     if tie not in ("lowest", "highest", *(node.get("nodeid") for node in nodes)):
         yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
-    if not setup.membership.one("totem").get("cluster_name") or net.get("port") in _PORTS_OF_OTHERS:
+    if not setup.corosync.one("totem").get("cluster_name") or net.get("port") in _PORTS_OF_OTHERS:
         yield "corosync.conf: the device has no cluster_name, or the port of another service"
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"
     elif device.get("votes", votes) != votes:
         yield f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} needs {votes}"
-
-
-def _useless_heuristics(setup: Setup, heuristics: Block, own: set[str]) -> Iterator[str]:
-    """Find heuristics of the quorum device that have the same result on both sides."""
-    own = own | {one.values.get("ip", "") for one in setup.services} | {"localhost", "::1"}
-    programs = [(key, command) for key, command in heuristics.settings if key.startswith("exec_")]
-    if heuristics.get("mode") in ("on", "sync") and not programs:
-        yield "corosync.conf: heuristics without exec_NAME"
-    for key, command in programs:
-        words = command.split() or [""]
-        if re.fullmatch(r"(/usr)?/bin/(true|false)", words[0]) or words[-1] in own or words[-1].startswith("127."):
-            yield f"corosync.conf: {key}: {command}"
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
@@ -142,8 +129,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         for given in host.addresses:
             address = re.sub(r":\d+$", "", given.split()[-1] if given.split() else "").strip("[]")
             yield address, host.name, f"the address of {resource.name} on {host.name}"
-    if setup.corosync:
-        yield setup.corosync.one("quorum").one("device").one("net").get("host"), "quorum host", "the quorum device"
+    yield setup.corosync.one("quorum").one("device").one("net").get("host"), "quorum host", "the quorum device"
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"

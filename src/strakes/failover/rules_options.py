@@ -51,11 +51,14 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    yield _Settings("cib: the cluster", cib.properties.items(), options_of("properties"))
+    # Agents also store properties, with underscores in their names.
+    known = options_of("properties")
+    own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
+    yield _Settings("cib: the cluster", own, known)
     yield _Settings("cib: op_defaults", cib.operation_defaults.items(), options_of("operation"))
     for one in cib.primitives:
         yield _Settings(f"cib: {one.id} ({one.agent})", one.values.items(), _parameters(one), one)
-    known: Mapping[str, Option] = {**options_of("meta", "operation"), "timestamp-format": Option("timestamp-format")}
+    known = {**options_of("meta", "operation"), "timestamp-format": Option("timestamp-format")}
     for identity, pairs in _blocks(setup, "meta_attributes"):
         yield _Settings(f"cib: {identity}", pairs, known, complete=False)
     for tag in ("op", "rsc_location", "rsc_colocation", "rsc_order"):
@@ -72,8 +75,8 @@ def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str
 
 
 def _of_corosync(setup: Setup) -> Iterator[_Settings]:
-    yield _Settings("corosync.conf:", [(block.name, "") for block in setup.membership.blocks], options_of("corosync"))
-    for path, block in setup.membership.sections("corosync"):
+    yield _Settings("corosync.conf:", [(block.name, "") for block in setup.corosync.blocks], options_of("corosync"))
+    for path, block in setup.corosync.sections("corosync"):
         inner = {one.name: Option(one.name) for one in block.blocks if is_known(f"{path} {one.name}")}
         heuristics = {name: Option(name) for name, _ in block.settings if name.startswith("exec_")}
         if options_of(path):
@@ -173,9 +176,8 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
     for one in setup.devices:
         renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]
         places.append((one.id, renamed))
-    sections = setup.corosync.sections("") if setup.corosync else ()
     rows = [(f"cib: {identity}", pairs) for identity, pairs in places]
-    rows += [(f"corosync.conf: {path}", section.settings) for path, section in sections]
+    rows += [(f"corosync.conf: {path}", section.settings) for path, section in setup.corosync.sections()]
     for where, pairs in rows:
         yield from (f"{where} has {name}={first} and {other}" for name, first, other in shared(pairs) if name)
 

@@ -35,7 +35,7 @@ def units_of(one: Primitive) -> tuple[str, ...]:
     """Return the systemd units that start the same program as a resource."""
     if one.standard in ("systemd", "service"):
         return (f"{one.agent.removesuffix('.service')}.service",)
-    units = options_of(f"units of {one.agent}")
+    units = options_of(f"units of {one.agent}") or (f"{one.agent}.service",)
     return tuple(unit.replace("NAME", one.values.get("drbd_resource", "")) for unit in units)
 
 

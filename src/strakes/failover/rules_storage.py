@@ -184,7 +184,9 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
         starts = bool(given) and (name in enabled or "WantedBy" in text)
         if starts and owned.takes(given.get("What", ""), given.get("Where", "")):
             yield f"systemd: {name} takes {given.get('What', '')} on {given.get('Where', '')}"
-    yield from _opened_at_boot(setup, owned)
+    for words in (line.partition("#")[0].split() for line in setup.texts.get("etc/crypttab", "").splitlines()):
+        if len(words) > 1 and owned.takes(words[1], "") and "noauto" not in " ".join(words):
+            yield f"crypttab: {words[0]} opens {words[1]}"
 
 
 def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
@@ -194,16 +196,6 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
         return False
     remote = kind in ("nfs", "nfs4", "cifs", "ceph", "lustre") and ":/" in source
     return (kind == "lustre" and not remote) or owned.takes("" if remote else source, place)
-
-
-def _opened_at_boot(setup: Setup, owned: Possessions) -> Iterator[str]:
-    for words in (line.partition("#")[0].split() for line in setup.texts.get("etc/crypttab", "").splitlines()):
-        if len(words) > 1 and owned.takes(words[1], "") and "noauto" not in " ".join(words):
-            yield f"crypttab: {words[0]} opens {words[1]}"
-    for file in (name for name in setup.texts if name.startswith("etc/auto.master")):
-        for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", setup.texts[file]):
-            if owned.takes("", place):
-                yield f"{file.removeprefix('etc/')}: autofs has {place}"
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:

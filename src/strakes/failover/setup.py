@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -22,7 +22,7 @@ from strakes.failover.limits import MOST_DRBD, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
-from strakes.failover.source_kind import PCS_COMMANDS, built_cib, place_of_source
+from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # Name of this node's own cluster in messages, instead of a directory.
@@ -31,6 +31,8 @@ LIVE = "the running cluster"
 _MOST_BYTES = 4 << 20
 # Beginnings of the names of files of which a setup needs at least one.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
+# Files below the directory whose content is examined; a report of sos has the CIB where Pacemaker stores it.
+_NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
 # Maximum number of files in the directory whose content is examined.
 _MOST_FILES = 200
 # Maximum number of digits in a row: converting longer numbers takes quadratic time.
@@ -50,37 +52,26 @@ class Setup:
 
     Missing parts are None or empty; rules that need these parts are skipped. ``root``: directory with ``etc``.
     ``texts``: path -> content. ``behaviour``: results of the policy engine, if it was run. ``nodes_assumed``: no file
-    lists the nodes of the CIB.
+    lists the nodes of the CIB. ``undefined``: statements about resources that no statement defines.
     """
 
     where: str
     root: Path
     cluster: Cluster | None = None
-    corosync: Block | None = None
+    corosync: Block = field(default_factory=partial(Block, ""))
     drbd: tuple[Resource, ...] = ()
     cib: Cib | None = None
     lustre: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
     nodes_assumed: bool = False
+    undefined: tuple[str, ...] = ()
 
     @property
     def pacemaker(self) -> Cib:
         """Return the CIB, for rules that need it."""
         assert self.cib is not None
         return self.cib
-
-    @property
-    def membership(self) -> Block:
-        """Return Corosync's configuration, for rules that need it."""
-        assert self.corosync is not None
-        return self.corosync
-
-    @property
-    def described(self) -> Cluster:
-        """Return the description, for rules that need it."""
-        assert self.cluster is not None
-        return self.cluster
 
     @property
     def simulated(self) -> Behaviour:
@@ -165,6 +156,7 @@ class Setup:
             "behaviour": self.behaviour,
             "state": "state/crm_mon" in self.texts,
             "hosts": self.texts.get("etc/hosts", ""),
+            "statements": self.texts.keys() & STATEMENTS.keys(),
         }
         return frozenset(name for name, part in there.items() if part)
 
@@ -174,7 +166,7 @@ LINKS = range(8)  # knet supports eight links, more than other transports
 
 def nodes_of(setup: Setup) -> list[Block]:
     """Return the sections of the nodes in corosync.conf, or an empty list without that file."""
-    return setup.corosync.one("nodelist").all("node") if setup.corosync else []
+    return setup.corosync.one("nodelist").all("node")
 
 
 def links_of(node: Block) -> dict[int, str]:
@@ -227,14 +219,17 @@ def _read_plan(directory: Path) -> Setup:
         texts, root = _sources([directory]), directory.parent
     else:
         texts, root = _read_texts(directory, planned=True), directory
-        near = [*directory.iterdir(), *directory.glob("drbd.d/*.res"), *directory.glob("corosync/corosync.conf")]
+        near = [*directory.iterdir(), *(path for pattern in _NEAR for path in directory.glob(pattern))]
         texts = _sources(sorted(near)[:_MOST_FILES]) | texts
     if not any(name.startswith(_SOURCES) for name in texts):
+        inner = sorted(path.name for path in directory.glob("*/"))[:5]
         raise BadInputError(
             "no configuration of a cluster",
             where=str(directory),
             why="no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
-            remedy="Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
+            remedy=f"Give one of its directories: {', '.join(inner)}."
+            if inner
+            else "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
         )
     description = root / DESCRIPTION
     return setup_of(str(directory), root, texts, read_description(description) if description.is_file() else None)
@@ -287,10 +282,10 @@ def _states(runner: Runner) -> dict[str, str]:
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
     """Return the setup of files, given as path below ``root`` -> text. Raises BadInputError for invalid texts."""
-    corosync = texts.get("etc/corosync/corosync.conf")
-    cib, cib_file, nodes_assumed = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), False
-    if cib is None and (built := built_cib(texts)):
-        cib_file, cib, nodes_assumed = str(root / built[0]), built[1].text, built[1].nodes_assumed
+    cib, cib_file = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml")
+    built = built_cib(texts) if cib is None else None
+    if built:
+        cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
     if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", texts.get(PCS_COMMANDS, "")):
         given = [word for word in sbd[1].split() if word.startswith("SBD_")]
@@ -308,12 +303,13 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         where=where,
         root=root,
         cluster=cluster,
-        corosync=read_corosync(corosync, str(root / "etc/corosync/corosync.conf")) if corosync is not None else None,
+        corosync=read_corosync(texts.get(COROSYNC, ""), str(root / COROSYNC)),
         drbd=resources,
         cib=Cib(cib, cib_file) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         texts=texts,
-        nodes_assumed=nodes_assumed,
+        nodes_assumed=bool(built and built[1].nodes_assumed),
+        undefined=tuple(built[1].undefined) if built else (),
     )
 
 

@@ -15,7 +15,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.policy_engine import PolicyEngine
+from strakes.failover.policy_engine import PolicyEngine, failed_monitor
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
@@ -46,7 +46,8 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
     cib, steady = setup.pacemaker, engine.steady()
     members = cib.members_of_corosync
-    services = [one for one in cib.services if _monitors(one) and steady.nodes_of(one.id)]
+    running = [one for one in cib.services if steady.nodes_of(one.id)]
+    services = [one for one in running if any(operation.repeats for operation in one.operations)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in members}
         emptied = {node: pool.submit(_emptied, engine, steady.file, node) for node in members}
@@ -84,13 +85,7 @@ def _emptied(engine: PolicyEngine, running: Path, node: str) -> Snapshot:
 
 def _failure(service: Primitive, steady: Snapshot) -> str:
     role = "Promoted" if steady.nodes_of(service.id, "Promoted") else ""
-    interval, role = next((one for one in _monitors(service) if one[1] == role), _monitors(service)[0])
-    return f"{service.id}_monitor_{interval}@{min(steady.nodes_of(service.id, role) or steady.nodes_of(service.id))}=1"
-
-
-def _monitors(service: Primitive) -> list[tuple[int, str]]:
-    """Return the interval in milliseconds and the role of each repeated monitor."""
-    return [(round(one.interval_s * 1000), one.role) for one in service.operations if one.repeats]
+    return failed_monitor(service, min(steady.nodes_of(service.id, role)), role)
 
 
 def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:

@@ -12,6 +12,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
+STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
 # The patterns match blanks only within a line: across lines, the time would grow with the square of their number.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
@@ -33,9 +34,11 @@ def place_of_source(name: str, text: str) -> str:
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
     """Return the name of a file that describes the configuration in another form, and the CIB; None without one."""
-    for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
+    for name, read in STATEMENTS.items():
         if name in texts:
-            return name, _with_nodes(read(expanded(texts[name])), texts)
+            builder = _with_nodes(read(expanded(texts[name])), texts)
+            builder.prune()
+            return name, builder
     if HARESOURCES in texts:
         return HARESOURCES, _read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
     return None
@@ -132,7 +135,5 @@ def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> Non
         builder.group(group, members)
         builder.constraint("rsc_location", f"home-{group}", {"rsc": group, "node": node, "score": "100"})
         for clone in copies:
-            near = {"rsc": group, "with-rsc": clone, "with-rsc-role": "Promoted", "score": "INFINITY"}
-            builder.constraint("rsc_colocation", f"{group}-on-{clone}", near)
-            first = {"first": clone, "first-action": "promote", "then": group, "then-action": "start"}
-            builder.constraint("rsc_order", f"{clone}-before-{group}", first)
+            builder.colocation(f"{group}-on-{clone}", (group, ""), (clone, "Promoted"))
+            builder.order(f"{clone}-before-{group}", (clone, "promote"), (group, "start"), {})

@@ -114,11 +114,11 @@ _TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.co
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
     """Yield the places in the files of a setup that belong to a place in the table."""
-    corosync, cib = setup.corosync or Block(""), setup.cib
+    corosync, cib = setup.corosync, setup.cib
     if place.startswith(("totem", "quorum")):
         *outer, inner = place.split(".")
         holder = reduce(Block.one, outer, corosync)
-        if holder.all(inner) or (setup.corosync and not outer):
+        if holder.all(inner) or (corosync and not outer):
             yield "", "corosync.conf", _of_values(dict(holder.one(inner).settings))
     elif place == "interface":
         for number, interface in enumerate(corosync.one("totem").all("interface")):
@@ -167,8 +167,6 @@ def _of_source(source: _Source, places: Iterable[_Place]) -> Iterator[Amount]:
 
 def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
     """Yield the effective token and consensus times, which depend on Corosync's release and the number of nodes."""
-    if setup.corosync is None:
-        return
     totem = setup.corosync.one("totem")
     old = totem.get("transport", "knet") != "knet" or bool(totem.get("rrp_mode"))
     given, millisecond = totem.get("token"), _UNITS["ms"]

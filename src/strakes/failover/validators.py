@@ -104,7 +104,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
     """Run ``corosync -t`` with a temporary key, in a network namespace with the addresses of the first node."""
-    totem, listed = setup.membership.one("totem"), nodes_of(setup)
+    totem, listed = setup.corosync.one("totem"), nodes_of(setup)
     if totem.get("rrp_mode") or not listed:
         # Corosync 3 refuses a file without a node list, because it does not find this machine in the list.
         why = "rrp_mode" if listed else "no node list"

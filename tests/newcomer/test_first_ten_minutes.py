@@ -176,7 +176,7 @@ def test_no_word_is_cut(
 
 def test_the_next_commands_of_the_getting_started_page_fit_the_screen(newcomer: Newcomer, wide: Screen) -> None:
     assert [command for command in NEXT if f"`{command}`" not in STARTING.read_text()] == []
-    for command in (*NEXT, "strakes lab --help", "strakes survey --help", "strakes report --compare-with io500"):
+    for command in (*NEXT, "strakes lab --help", "strakes survey --help"):
         # The doctor ends with status 1 if this machine lacks something.
         allowed = (0, 1) if command == "strakes doctor" else (0,)
         assert wide.type(newcomer.typed(command), limit_s=60) in allowed, wide.text()

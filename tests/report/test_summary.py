@@ -45,6 +45,15 @@ def test_a_busy_machine_is_reported_before_the_answers() -> None:
     assert text.index("Other programs used 0.9 of 8 processors") < text.index("How to use it")
 
 
+def test_figures_of_short_phases_and_of_caches_are_marked_on_the_screen() -> None:
+    portrait = example_portrait()
+    codes = ("short-phases", "names-from-memory")
+    marked = replace(portrait, cells=tuple(replace(cell, warnings=codes) for cell in portrait.cells))
+    text = render_summary(marked, width=100, colour=False)
+    assert "show how work begins" in text and "from this client's cache" in text
+    assert "show how work begins" not in render_summary(portrait, width=100, colour=False)
+
+
 def test_a_run_that_found_nothing_says_so() -> None:
     empty = replace(example_portrait(), headlines=(), cells=(), findings=(), answers=(), figures=(), warnings=())
     text = render_summary(empty, None, width=80, colour=False)

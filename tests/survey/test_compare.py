@@ -22,6 +22,7 @@ from strakes.runs.store import Store
 from strakes.stats.ratios import Verdict
 from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
 from strakes.survey.compare_runs import compare_runs
+from strakes.survey.comparison_text import render
 from studies.world import stored, visits_of
 
 MakeRun = Callable[..., Run]
@@ -164,6 +165,21 @@ def test_surveys_with_different_amounts_are_judged_where_the_amounts_are_close(m
     assert any(f"--like {a.id}" in text for text in comparison.caution)
 
 
+def test_sets_of_surveys_with_different_amounts_are_compared(make_run: MakeRun) -> None:
+    amounts = (100, 150, 120, 190, 110)
+    pairs = [
+        [make_run([cell_of(plan_of(items))], factor * 1000, kind="survey") for factor in (1.0, 0.7)]
+        for items in amounts
+    ]
+    found = compare_runs([pair[0] for pair in pairs], [pair[1] for pair in pairs], margin=0.05, confidence=0.9)
+    assert found.overall.verdict is Verdict.SLOWER and not found.unlike
+
+
+def test_a_run_without_figures_is_named(make_run: MakeRun) -> None:
+    with pytest.raises(BadInputError, match="no figures"):
+        compare_runs([make_run([cell_of(plan_of())])], [make_run([])], margin=0.05, confidence=0.9)
+
+
 def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
     a = make_run([cell_of(plan_of(directory="unique"), "plan/unique", directory="unique")])
     b = make_run([cell_of(plan_of(directory="shared"), "plan/shared", directory="shared")], 500.0, at=1e4)
@@ -220,8 +236,16 @@ def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: Mak
 def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, at=1e4, load=9.0)
     found = compare_runs([a], [b], margin=0.05, confidence=0.9)
-    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert (found.overall.verdict, found.overall.grade) == (Verdict.INCONCLUSIVE, "leaning")
     assert any("overloaded" in text for text in found.caution)
+
+
+def test_a_difference_that_the_loads_cannot_explain_is_likely(make_run: MakeRun) -> None:
+    a, b = (make_run([cell_of(plan_of())], rate, at=at, load=9.0) for rate, at in ((1000.0, 0.0), (300.0, 1e4)))
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9)
+    assert (found.overall.verdict, found.overall.grade) == (Verdict.INCONCLUSIVE, "likely")
+    assert "B is likely SLOWER: 0.3" in render(found) and "nothing else uses the machine" in render(found)
+    assert not failures(found, parse_fail_on("slower"))
 
 
 def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun) -> None:

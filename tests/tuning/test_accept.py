@@ -131,6 +131,13 @@ def test_too_few_runs_for_an_interval_still_show_their_rate(answer: Answering) -
     assert "files an hour" in found.found and "1 run, too few for an interval" in found.found
 
 
+def test_a_need_that_the_run_did_not_measure_names_the_command_that_does(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, MetadataOps(), scaling, 0.01, FACTS)
+    need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
+    (found,) = judge([need], FACTS, results_of(run), figures_of([run]), command="strakes accept n.toml /d")
+    assert (found.verdict, found.limits) == (UNKNOWN, "To decide it: strakes accept n.toml /d")
+
+
 def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering) -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
     assert near.verdict == PREDICTED_PASS and near.forecast and "with 100 clients" in near.found

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.foreign_text import shell_line
 from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, write_json
 from strakes.cli.say import say
 
@@ -50,7 +51,9 @@ def command(
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     with told_as_damage(run):
         figures = figures_of([run]) if any(need.study for need in wanted) else ()
-        answers = judge(wanted, run.facts, results_of(run), figures)
+        own = run.manifest["kind"] == "accept"
+        command = "" if own else shell_line(["strakes", "accept", str(needs), str(run.manifest["target"])])
+        answers = judge(wanted, run.facts, results_of(run), figures, command)
     document = to_document(title, run.id, answers)
     if from_run is None:
         run.write_answers(document)

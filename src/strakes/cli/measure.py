@@ -14,7 +14,6 @@ from strakes.base.errors import BadInputError, InterruptedByUser
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.cli.say import say_sentences
 from strakes.report.findings import to_document
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
@@ -76,20 +75,13 @@ def measure(request: Request, options: Measuring) -> int:
     return 0
 
 
-def conclude(run: Run, report: Report, compare_with: str | None = None, *, asked: bool = True) -> bool:
+def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     """Store the findings of a run, write its report and print the summary, even if the report cannot be written.
 
-    ``asked``: whether to write the report. ``compare_with``: the list of published systems to compare with. Return
-    whether the summary was printed: not if standard output is for JSON. Raises BadInputError if the list cannot be
-    read.
+    ``asked``: whether to write the report. Return whether the summary was printed: not if standard output is for JSON.
     """
     from strakes.report.summary import render_summary
 
-    others = None
-    if compare_with is not None:
-        from strakes.report.other_systems import render_comparison, systems
-
-        others = systems(compare_with)
     try:
         with english():  # programs read the findings
             in_english = analyse(run)
@@ -103,8 +95,6 @@ def conclude(run: Run, report: Report, compare_with: str | None = None, *, asked
         finally:  # the findings are valid even without a report
             if printed:
                 click.echo(render_summary(portrait, written))
-            if printed and others is not None:
-                say_sentences(f"\n{render_comparison(portrait, *others)}")
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None

@@ -337,13 +337,6 @@ Like = Annotated[
     str | None,
     option("Use the plans of RUN, so that strakes compare can compare the two runs.", metavar="RUN"),
 ]
-CompareWith = Annotated[
-    str | None,
-    option(
-        "Also compare this system with a list of systems: io500 for the IO500 list, or a CSV file in the same form.",
-        metavar="LIST",
-    ),
-]
 Libcephfs = Annotated[
     bool,
     option(
@@ -461,7 +454,8 @@ class Sampling(Measuring):
         metavar="SHARE",
     )
     impact: Impact = option(
-        "Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. Give it twice to limit both.",
+        "Limit the load of all ranks together: 200MiB/s limits reads and writes, 5000ops/s all operations, also on "
+        "names. Give it twice to limit both.",
         default=(),
         callback=lambda _ctx, _param, words: parsed(parse_impact, words),
         metavar="LIMIT",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from strakes.base.errors import BadInputError
 from strakes.cli.options import (
     OUTPUT,
-    CompareWith,
     Output,
     Report,
     StoredRun,
@@ -20,7 +20,7 @@ from strakes.cli.options import (
 
 
 @command_named("report")
-def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
+def command(run: StoredRun, report: Report) -> int:
     """Write the report of RUN again from the store; nothing is measured.
 
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
@@ -29,7 +29,7 @@ def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
     from strakes.cli.measure import conclude
     from strakes.runs.store import Store
 
-    conclude(Store().open(run), report, compare_with)
+    conclude(Store().open(run), report)
     return 0
 
 
@@ -51,7 +51,11 @@ def figure(
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
-    portrait = build_portrait(Store().open(run))
+    try:
+        portrait = build_portrait(Store().open(run))
+    except BadInputError as error:
+        error.remedy += "" if name else f" For a figure of the newest run: strakes report figure latest {run}"
+        raise
     if name is None:
         for known, figure in name_figures(portrait).items():
             click.echo(f"{known:<24} {figure.title}")

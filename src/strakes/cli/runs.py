@@ -48,7 +48,7 @@ def command(as_json: AsJson) -> None:
 @command_named("history")
 def history(
     *,
-    name: str = argument("[NAME]", default=""),
+    name: str = argument("[NAME|DIR]", default=""),
     target: Path | None = option("Use only runs on this directory.", type=DIRECTORY, metavar="DIR"),
     since: float | None = option("Judge only changes in the last TIME, such as 14d.", type=SECONDS),
     cells: Cells,
@@ -57,8 +57,9 @@ def history(
 ) -> int:
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
-    Runs with the same DIR and options are one repeated measurement. NAME selects measurements of that name, such as
-    survey, transfer-size or ior. A figure is SLOWER or FASTER when its level changed. An outlier
+    Runs with the same DIR and options are one repeated measurement; runs with different amounts of work are never
+    mixed. NAME selects measurements of that name, such as survey, transfer-size or ior; a path selects those of that
+    directory. A figure is SLOWER or FASTER when its level changed. An outlier
     does not count as a change. The test needs at least ten runs, five of them after the change; it is corrected for
     the number of figures.
     """
@@ -70,6 +71,8 @@ def history(
     from strakes.survey.history_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
+    if "/" in name:
+        name, target = "", Path(name)
     store = Store()
     left_out: list[StrakesError] = []
     series = gather(store, name, abspath(target) if target else "", cells, left_out.append)

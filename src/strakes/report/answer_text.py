@@ -24,6 +24,13 @@ _OF_BOTH: Mapping[str, str] = {
     "processes-per-node-read": "processes per node, writes and reads",
     "stream-read-block": "block size, writes and reads",
 }
+# Texts on two options, by whether they are settings to choose from, and whether the answer is undecided.
+_PAIR: Mapping[tuple[bool, bool], str] = {
+    (True, False): "{chosen}: {ratio} times {other} [{low}-{high}]",
+    (True, True): "not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])",
+    (False, False): "{chosen}: {ratio} times as fast as {other} [{low}-{high}]",
+    (False, True): "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])",
+}
 # An id begins with this if two targets are compared and the question concerns only one of them, A or B.
 _SIDE = re.compile(r"against:.*?-([AB])-")
 
@@ -87,9 +94,7 @@ def _text(answer: Answer) -> str:
         return gettext(message, finding=answer.alike, chosen=answer.chosen, others=others, share=share)
     undecided = answer.grade == "undecided"
     if len(answer.others) == 1:
-        message = "{chosen}: {ratio} times {other} [{low}-{high}]"
-        if undecided:
-            message = "not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])"
+        message = _PAIR[answer.advises, undecided]
         if undecided and answer.against.ratio < 1:
             message = "not decided; {chosen} may be enough ({ratio} times {other} [{low}-{high}])"
         against = answer.against

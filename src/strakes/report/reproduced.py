@@ -28,6 +28,7 @@ from strakes.model.portrait import Finding, Portrait
 from strakes.report.answer_text import GRADES, number
 from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.summary import wrap
+from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
 # If a published line has more values, only its ends are shown; the text grows in proportion. The report has all.
@@ -35,9 +36,6 @@ _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
 _MORE = "a larger --budget"
-# A comparison counts as decided if its difference is at least _DECIDES half-widths of its interval. To estimate the
-# necessary runs, a difference of less than 10 % counts as 10 %.
-_DECIDES, _SMALLEST = 2.0, math.log(1.1)
 
 
 @dataclass(frozen=True)
@@ -187,8 +185,7 @@ def _values(value: PublishedValue) -> list[Row]:
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
     """Return the number of blocks and the budget that would decide a comparison with this interval of its ratio."""
-    half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
-    factor = max(1.5, (_DECIDES * half / max(effect, _SMALLEST)) ** 2)
+    factor = times_to_decide(low, high)
     budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
     budget = f" (--budget {typed_seconds(budget_s, up=True)})" if budget_s else ""
     return f"{math.ceil(factor * blocks)} blocks{budget}"

@@ -39,6 +39,8 @@ FIRST = (
     "held-back",
 )
 DASH = "-"
+# Codes of warnings on figures that come from a cache of this node.
+_CACHED = {"names-from-memory", "cache-suspect"}
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
@@ -85,7 +87,8 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
     yield from _remarks(gettext("Not measured"), _not_measured(portrait), width, most)
-    later = [notice.advice for notice in seen if notice.code not in FIRST]
+    shown = (*FIRST, "short-phases") if _are_short(portrait) else FIRST
+    later = [notice.advice for notice in seen if notice.code not in shown]
     yield from _remarks(gettext("Keep in mind"), later, width, most)
     yield ()
     yield from _foot(portrait, report)
@@ -138,7 +141,8 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
-        told = listed(f"[{show_interval(cell, DASH)}]", show_remarks(cell, DASH))
+        cached = gettext("from this client's cache") if _CACHED & set(cell.warnings) else ""
+        told = listed(f"[{show_interval(cell, DASH)}]", cached, show_remarks(cell, DASH))
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
     for label, median, rest in rows:
@@ -150,6 +154,20 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
             yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
     if len(standing) > MOST_HEADLINE_LINES:
         yield (_more(len(standing) - MOST_HEADLINE_LINES),)
+    if _are_short(portrait):
+        message = _SHORT[portrait.run.get("kind") in ("survey", "study")]
+        yield from _plain(*(f"  {line}" for line in wrapped(gettext(message), width - 2)), style="yellow")
+
+
+_SHORT = {
+    True: "Phases below 500 ms show how work begins, not a sustained rate: give --phase 1s.",
+    False: "Phases below 500 ms show how work begins, not a sustained rate.",
+}
+
+
+def _are_short(portrait: Portrait) -> bool:
+    """Return whether a headline figure comes from phases that are too short for a sustained rate."""
+    return any("short-phases" in cell.warnings for _, cell in headlines_of(portrait))
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}

@@ -41,11 +41,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with its verdict. ``needs``: text on what an INCONCLUSIVE verdict lacks, else empty."""
+    """One ratio with its verdict and its grade. ``needs``: text on what an INCONCLUSIVE verdict lacks, else empty."""
 
     verdict: Verdict
     ratio: Estimate
     needs: str = ""
+    grade: str = ""
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:

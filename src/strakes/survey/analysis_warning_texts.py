@@ -39,6 +39,8 @@ TEXTS: Mapping[str, str] = {
     "service-interrupted-once": "{interruptions} Runs during that time were not repeated.",
     "held-back": "Limited to {limit}: the ranks waited for up to {share} of the time, so the rates show the limit, not "
     "the file system.",
+    "held-back-bytes": "Limited to {limit}: the ranks waited for up to {share} of the time, so the rates show the "
+    "limit, not the file system. Operations on names were not limited: --impact 5000ops/s limits them too.",
     "gave-way": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced load.",
     "stopped-for-others": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced "
     "load, and in the end everything was stopped.",
@@ -58,6 +60,7 @@ _CODES = {
     "answered-before": "cache-suspect",
     "cache-below": "cache-suspect",
     "begun-apart-crowded": "begun-apart",
+    "held-back-bytes": "held-back",
     "service-interrupted-once": "service-interrupted",
     "stopped-for-others": "gave-way",
 }

@@ -108,7 +108,8 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
     limit = shown[0].impact if shown else UNLIMITED
     held = {cell.id: share for cell in _measured(results) if (share := held_back(cell))}
     if held:
-        yield warning("held-back", list(held), limit=limit, share=_percent(max(held.values())))
+        kind = "held-back" if limit.bytes_per_s is None or limit.operations_per_s is not None else "held-back-bytes"
+        yield warning(kind, list(held), limit=limit, share=_percent(max(held.values())))
     yielded, slowed = gave_way(visits)
     stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
     if yielded or slowed or stopped:

@@ -23,7 +23,7 @@ from strakes.survey.session import (
     shortest_limit_s,
     visit_cell,
 )
-from strakes.survey.verdicts import budgets_of, larger_budgets, left_to_larger_budgets, verdicts_of, visit_s
+from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, visit_s
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
@@ -39,8 +39,9 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     schedule.under(session.engine.impact, session.visits)
     schedule.plan(session.left_s(MEASURE_SHARE))
     prepared_s = session.elapsed_s()
-    if note := left_to_larger_budgets(verdicts, budgets_of(verdicts, visits_s, prepared_s), schedule.planned):
-        session.progress.note(note)
+    if len(schedule.planned) < len(verdicts):
+        count = f"{len(schedule.planned)} of {len(verdicts)} comparisons fit into this budget"
+        session.progress.note(f"{count}, the most important first; the result says which --budget the others need")
     _measure(session, schedule, facts)
     put_off = schedule.put_off() if verdicts else []
     missing = {cell.key for cell in put_off}

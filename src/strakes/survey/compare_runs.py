@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import for_shell
+from strakes.base.foreign_text import for_shell, shell_line
 from strakes.base.language import gettext, ngettext
 from strakes.model.cell import Cell
 from strakes.model.results import Measured
@@ -49,6 +49,7 @@ _CLIENT = {
     True: "The client itself was {share} faster in B, in work that does not touch the file system.",
     False: "The client itself was {share} slower in B, in work that does not touch the file system.",
 }
+_LISTED = "Choose another run: strakes runs lists them."
 _Runs = Sequence[Run]
 _Pairs = Sequence[tuple[Cell, Cell]]
 # One measure in all runs of A and of B.
@@ -76,13 +77,14 @@ def compare_runs(
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
     in_turn = in_turn and not single
-    pairs, unlike = _pairs(a, b, factors)
-    rows, missing = _rows(a, b, pairs, factors, only)
+    matches, unlike = _matches(a, b, factors)
+    rows, missing = _rows(a, b, matches, only)
     unlike += missing
     if not rows:
         raise _nothing_alike(a[0], b[0], unlike, only)
     cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(name, run)]
     disturbed = bool(cautions) and not in_turn
+    favour, quiet = _load(a) / _load(b), _to_be_sure(a[0], b[0])
     client = _client_ratio(a[0], b[0]) if single else 1.0
     if not single and not in_turn:
         text = "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
@@ -99,17 +101,16 @@ def compare_runs(
         least = max(margin, ONE_PAIR) if single else 0.0 if in_turn else margin
         judged = judge(ratios, confidence, margin, least=least)
         judged = [_of_one_pair(one, client, margin) if single else _with_needs(one, margin) for one in judged]
-        return [_not_claimed(one) for one in judged] if disturbed else judged
+        judged = [_not_claimed(one, favour, quiet) for one in judged] if disturbed else judged
+        return [replace(one, grade=_grade(one, margin)) for one in judged]
 
     values = [[_values(side, single) for side in row] for row in rows]
     lower = [row[0][0].lower_is_better for row in rows]
     judged = decided([ratio(sides, one) for sides, one in zip(values, lower, strict=True)])
-    withheld, reasons, unequal = _withheld(a, rows, pairs if single else ())
+    withheld, reasons, unequal = _withheld(a, rows, matches, single=single)
     cautions += reasons
     judged = [
-        replace(
-            one, verdict=Verdict.INCONCLUSIVE, ratio=replace(one.ratio, interval=None), needs=withheld[row[0][0].id]
-        )
+        Judged(Verdict.INCONCLUSIVE, replace(one.ratio, interval=None), withheld[row[0][0].id])
         if row[0][0].id in withheld
         else one
         for row, one in zip(rows, judged, strict=True)
@@ -122,7 +123,7 @@ def compare_runs(
         needs = gettext("a larger --budget, so that blocks measure every cell")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
     for needs in [needs for name, needs in withheld.items() if name not in unequal][:1]:
-        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs)
+        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs, grade="")
     if single and _cleared(a[0], b[0]):
         text = gettext(
             "The two runs were made at different times. One run of each does not show how much runs of the same system "
@@ -140,36 +141,43 @@ def compare_runs(
     return Comparison(*sides, confidence, margin, overall, verdicts, tuple(unlike), differs, tuple(cautions))
 
 
-def _pairs(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of cells of the first runs of A and B that did the same work, and the cells that are in no pair."""
+def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], list[Unlike]]:
+    """Return for each run its cells that did the same work as cells of the first run of A; and cells without a match.
+
+    The runs are those of A, then those of B. Cells without a match are those of the first runs of A and B.
+    """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
         raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
-    single = len(every) == 2
+    if empty := next((run for run in every if not run.cells), None):
+        why = "it is still running, or was interrupted before its first figure"
+        raise BadInputError("this run has no figures", where=empty.id, why=why, remedy=_LISTED)
     imported = [cell.imported for run in every for cell in run.cells[:1]]
     if any(imported) and not all(imported):
-        if single:
-            return beside_imported(a[0].cells, b[0].cells)
-        remedy = "Compare one run with one other: strakes compare A B."
-        raise BadInputError("imported runs and runs of strakes cannot be mixed in groups of runs", remedy=remedy)
-    any_amount = single and all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
-    return alike(a[0].cells, b[0].cells, factors, any_amount=any_amount)
+        if len(every) > 2:
+            remedy = "Compare one run with one other: strakes compare A B."
+            raise BadInputError("imported runs and runs of strakes cannot be mixed in groups of runs", remedy=remedy)
+        pairs, unlike = beside_imported(a[0].cells, b[0].cells)
+        return [[(own, own) for own, _ in pairs], pairs], unlike
+    any_amount = all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
+    of_a = [alike(a[0].cells, run.cells, (), any_amount=any_amount)[0] for run in a[1:]]
+    of_b = [alike(a[0].cells, run.cells, factors, any_amount=any_amount) for run in b]
+    pairs, unlike = of_b[0]
+    return [[(own, own) for own, _ in pairs], *of_a, *(each for each, _ in of_b)], unlike
 
 
-def _rows(
-    a: _Runs, b: _Runs, pairs: _Pairs, factors: Sequence[str], only: Sequence[str]
-) -> tuple[list[_Row], list[Unlike]]:
+def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs], only: Sequence[str]) -> tuple[list[_Row], list[Unlike]]:
     """Return the measures that all runs have, and the measures that some runs lack."""
-    of_a = [_measured(a[0], [(own, own) for own, _ in pairs]), *_alike(a[0], a[1:], ())]
-    of_b = [_measured(b[0], pairs), *_alike(a[0], b[1:], factors)]
-    ids = [own.measure_id(one.suffix) for own, _ in pairs for one in own.measures if not one.is_side]
+    found = [_measured(run, pairs) for run, pairs in zip((*a, *b), matches, strict=True)]
+    ids = [own.measure_id(one.suffix) for own, _ in matches[0] for one in own.measures if not one.is_side]
     rows: list[_Row] = []
     lacking = []
     for name in ids:
         if only and not any(fnmatchcase(name, pattern) for pattern in only):
             continue
-        row = ([found[name] for found in of_a if name in found], [found[name] for found in of_b if name in found])
+        sides = found[: len(a)], found[len(a) :]
+        row = ([one[name] for one in sides[0] if name in one], [one[name] for one in sides[1] if name in one])
         if (len(row[0]), len(row[1])) == (len(a), len(b)):
             rows.append(row)
             continue
@@ -179,10 +187,6 @@ def _rows(
         in_b = ngettext(one, several, len(b), measured=len(row[1]))
         lacking.append(Unlike(name, gettext("measured in {of_a} and {of_b}", of_a=in_a, of_b=in_b)))
     return rows, lacking
-
-
-def _alike(first: Run, runs: _Runs, factors: Sequence[str]) -> list[dict[str, Measured]]:
-    return [_measured(run, alike(first.cells, run.cells, factors)[0]) for run in runs]
 
 
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
@@ -203,13 +207,12 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
     return {name: measured for name, measured in found.items() if measured.estimate is not None}
 
 
-def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return the ids of measures without a verdict, each with its needs; the reasons; the ids with unequal amounts.
-
-    ``pairs``: cells whose amounts of work can differ, or that another tool measured.
-    """
+def _withheld(
+    a: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
+) -> tuple[dict[str, str], list[str], set[str]]:
+    """Return the ids of measures without a verdict, each with its needs; the reasons; the ids with unequal amounts."""
     ids = [row[0][0].id for row in rows]
-    if pairs and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
+    if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
         text = (
             "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes "
             "on both sides."
@@ -220,7 +223,8 @@ def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, 
     if limited:
         text = "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them."
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
-    far = [own for own, other in pairs if not own.imported and amount_ratio(own, other) > _ALIKE_TIMES]
+    pairs = [pair for of_run in matches for pair in of_run if not pair[0].imported]
+    far = [own for own, other in pairs if amount_ratio(own, other) > _ALIKE_TIMES]
     unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
     if unequal:
         text = gettext(
@@ -263,15 +267,26 @@ def _verdict(a: Sequence[Measured], b: Sequence[Measured], judgement: Judged) ->
     runs_a, runs_b = len(a), len(b)
     if runs_a == runs_b == 1 and of_a and of_b:
         runs_a, runs_b = of_a.runs, of_b.runs
-    verdict, ratio, low, high, needs = _told(judgement)
+    verdict, ratio, low, high, needs, grade = _told(judgement)
     about = first.id, first.settings, first.unit
-    return CellVerdict(*about, verdict, ratio, low, high, median_a, median_b, runs_a, runs_b, needs)
+    return CellVerdict(*about, verdict, ratio, low, high, median_a, median_b, runs_a, runs_b, needs, grade)
 
 
-def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None, str]:
+def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None, str, str]:
     interval = judgement.ratio.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
-    return judgement.verdict, judgement.ratio.median, low, high, judgement.needs
+    return judgement.verdict, judgement.ratio.median, low, high, judgement.needs, judgement.grade
+
+
+def _grade(judgement: Judged, margin: float) -> str:
+    """Return how sure a verdict is, or for an INCONCLUSIVE one the grade of its direction.
+
+    A ratio within the margin has no direction.
+    """
+    if judgement.verdict is not Verdict.INCONCLUSIVE:
+        return "alike" if judgement.verdict is Verdict.SAME else "sure"
+    ratio = judgement.ratio.median
+    return judgement.grade or ("" if 1 / (1 + margin) <= ratio <= 1 + margin else "leaning")
 
 
 def _described(side: _Runs) -> dict[str, object]:
@@ -291,23 +306,43 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
     if judgement.verdict is Verdict.SAME:
         needs = gettext("several runs of each, made in turn: strakes compare A1,A2,... B1,B2,...")
         return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
-    if judgement.verdict is Verdict.INCONCLUSIVE or interval is None or 1 / (1 + margin) <= client <= 1 + margin:
-        return judgement
-    beyond = interval.low / client > 1 + ONE_PAIR, interval.high / client < 1 / (1 + ONE_PAIR)
-    if beyond[judgement.ratio.median < 1]:
+    undecided = judgement.verdict is Verdict.INCONCLUSIVE or interval is None
+    if undecided or 1 / (1 + margin) <= client <= 1 + margin or _beyond(judgement, client):
         return judgement
     needs = gettext(_EQUALLY_FAST[client > 1], share=_share_of(client))
     return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 
-def _not_claimed(judgement: Judged) -> Judged:
-    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, which advises how to measure again."""
+def _beyond(judgement: Judged, explained: float) -> bool:
+    """Return whether a difference exceeds what runs differ anyway, apart from the factor that is ``explained``."""
+    interval = judgement.ratio.interval
+    if interval is None:
+        return False
+    beyond = interval.low / explained > 1 + ONE_PAIR, interval.high / explained < 1 / (1 + ONE_PAIR)
+    return beyond[judgement.ratio.median < 1]
+
+
+def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
+    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, which advises how to measure again.
+
+    Its direction is likely if the verdict was decided, and the difference exceeds what the loads explain. ``favour``:
+    how many times less loaded the machine was in B. ``quiet``: what a sure verdict needs.
+    """
     if judgement.ratio.interval is None:
         return judgement
-    needs = gettext(
-        "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
-    )
-    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
+    # A load can hide a difference, but not make one in the other direction.
+    explained = min(1.0, favour) if judgement.ratio.median < 1 else max(1.0, favour)
+    likely = judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) and _beyond(judgement, explained)
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=quiet, grade="likely" if likely else "")
+
+
+def _to_be_sure(a: Run, b: Run) -> str:
+    """Return what a sure verdict on two runs of an overloaded machine needs."""
+    if not _apart(a, b):
+        return gettext("runs while nothing else uses the machine")
+    study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
+    words = ["strakes", "study", str(study), str(a.manifest["target"]), "--against", str(b.manifest["target"])]
+    return gettext("both in turn in one run: {command}", command=shell_line(words))
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
@@ -330,6 +365,12 @@ def _client_ratio(a: Run, b: Run) -> float:
 
 def _share_of(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.0f} %"
+
+
+def _load(side: _Runs) -> float:
+    """Return the largest load before these runs, in processes that wanted to run per processor, but at least 1."""
+    facts = [(run.environment.get("load_average"), run.environment.get("cpus")) for run in side]
+    return max([1.0, *(float(load[0]) / int(cpus) for load, cpus in facts if load and cpus)])
 
 
 def _overloaded(side: str, run: Run) -> list[str]:
@@ -359,13 +400,17 @@ def _cleared(a: Run, b: Run) -> bool:
 
 def _differences(a: Run, b: Run) -> list[str]:
     """Return differences of target, machine and engine, which may explain a difference of the figures."""
-    places = [_places(run) for run in (a, b)]
-    apart = all(places) and not set(places[0]) & set(places[1])
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # Other tools print little about the machine. A fact that only one run has is not a difference.
     known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
-    return [in_both("target", a.directories, b.directories), *known] if apart else known
+    return [in_both("target", a.directories, b.directories), *known] if _apart(a, b) else known
+
+
+def _apart(a: Run, b: Run) -> bool:
+    """Return whether the runs measured different directories."""
+    places = [_places(run) for run in (a, b)]
+    return all(places) and not set(places[0]) & set(places[1])
 
 
 def _places(run: Run) -> list[str]:

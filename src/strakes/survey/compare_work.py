@@ -84,7 +84,7 @@ def amount_ratio(own: Cell, other: Cell) -> float:
         times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
         # For phases that end by time, compare the times.
         amounts = (
-            [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in _SIZES]
+            [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in SIZES]
         )
         ratio = max([ratio, *(max(pair) / min(pair) for pair in amounts if min(pair) > 0)])
     return ratio
@@ -108,8 +108,8 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
 
 # Maximum number of differences named for a cell. The line, of up to 120 characters, grows in proportion.
 _MOST_DIFFERENCES = 3
-_SIZES = ("block_bytes", "items", "count")
-_AMOUNTS = (*_SIZES, "stop")
+SIZES = ("block_bytes", "segments", "items", "count")
+_AMOUNTS = (*SIZES, "stop")
 
 
 def _shown(value: object) -> str:

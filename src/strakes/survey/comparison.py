@@ -15,7 +15,8 @@ class CellVerdict:
     """One cell of both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
 
     The intervals from ``low`` to ``high`` hold for all cells together at the comparison's confidence; with too few runs
-    there is no interval. ``median_a`` and ``median_b`` are in ``unit``.
+    there is no interval. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: sure, alike or, if the verdict is
+    INCONCLUSIVE, how sure the direction of the ratio is: likely, leaning, or "" if nothing is claimed.
     """
 
     id: str
@@ -30,17 +31,19 @@ class CellVerdict:
     runs_a: int
     runs_b: int
     needs: str = ""
+    grade: str = ""
 
 
 @dataclass(frozen=True)
 class Overall:
-    """The verdict on all cells together, by the ratio of each run's geometric mean over all cells."""
+    """The verdict and grade of all cells together, by the ratio of each run's geometric mean over all cells."""
 
     verdict: Verdict
     ratio: float | None
     low: float | None
     high: float | None
     needs: str = ""
+    grade: str = ""
 
 
 @dataclass(frozen=True)

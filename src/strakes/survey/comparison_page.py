@@ -9,7 +9,7 @@ from strakes.report.html import render_page
 from strakes.report.numbers import show
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
-from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope
+from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope, say_verdict
 
 # The scale is logarithmic and symmetric. It ends at the farthest bound of an interval, but within these two factors.
 _LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
@@ -46,7 +46,7 @@ def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
         start = _place(cell.low, end)
         bar = (start, round(_place(cell.high, end) - start, 2))
     return {
-        "verdict": gettext(cell.verdict),
+        "verdict": say_verdict(cell),
         "style": _STYLES.get(cell.verdict, ""),
         "id": cell.id,
         "ratio": f"{cell.ratio:.3f}",

@@ -7,11 +7,16 @@ from typing import Any
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext, ngettext
-from strakes.base.text_width import padded
+from strakes.base.text_width import columns, padded
 from strakes.report.numbers import percent, show
 from strakes.stats.ratios import Verdict
-from strakes.survey.comparison import CellVerdict, Comparison
+from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
+# Grade of an INCONCLUSIVE verdict -> its text, for a ratio of at most 1 and for one above 1.
+_DIRECTIONS = {
+    "likely": ("likely SLOWER", "likely FASTER"),
+    "leaning": ("leaning to SLOWER", "leaning to FASTER"),
+}
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 # Maximum number of lines on cells that are not compared, so that the verdicts fit on a screen; --json has all cells.
 _MOST_LINES = 8
@@ -30,15 +35,16 @@ def render(comparison: Comparison) -> str:
         f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
         "",
         say_overall(comparison),
-        *([f"  {gettext('Needed to decide: {needs}', needs=overall.needs)}"] if overall.needs else []),
+        *([f"  {gettext('Needed to be sure: {needs}', needs=overall.needs)}"] if overall.needs else []),
         say_scope(comparison),
         "",
     ]
     ordered = order_cells(comparison)
     widest = max(len(cell.id) for cell in comparison.cells)
-    lines += [_line(cell, min(widest, 60)) for cell in ordered]
+    words = max(columns(say_verdict(cell)) for cell in ordered)
+    lines += [_line(cell, words, min(widest, 60)) for cell in ordered]
     if needs := gettext("; or ").join(dict.fromkeys(cell.needs for cell in ordered if cell.needs)):
-        lines += ["", gettext("Needed to decide INCONCLUSIVE cells: {needs}", needs=needs)]
+        lines += ["", gettext("Needed to be sure of the others: {needs}", needs=needs)]
     lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
         lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
@@ -51,7 +57,9 @@ def render(comparison: Comparison) -> str:
 def say_overall(comparison: Comparison) -> str:
     """Return the verdict over all cells as one sentence."""
     overall = comparison.overall
-    cells, verdict = len(comparison.cells), gettext(overall.verdict)
+    cells, verdict = len(comparison.cells), say_verdict(overall)
+    if overall.grade == "leaning":
+        verdict = gettext("not decided, {direction}", direction=verdict)
     if overall.ratio is None:
         one, several = "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells."
         return ngettext(one, several, cells, verdict=verdict)
@@ -66,11 +74,23 @@ def say_overall(comparison: Comparison) -> str:
     return ngettext(one, several, cells, verdict=verdict, ratio=ratio, **bounds)
 
 
+def say_verdict(one: CellVerdict | Overall) -> str:
+    """Return the verdict in words, or if it is INCONCLUSIVE the direction of the ratio with its grade.
+
+    >>> say_verdict(Overall(Verdict.INCONCLUSIVE, 0.3, 0.2, 0.4, grade="likely"))
+    'likely SLOWER'
+    """
+    if one.ratio is None or one.grade not in _DIRECTIONS:
+        return gettext(one.verdict)
+    return gettext(_DIRECTIONS[one.grade][one.ratio > 1])
+
+
 def say_scope(comparison: Comparison) -> str:
     """Return the explanation of ratios, SAME and intervals."""
     return gettext(
-        "A ratio says how many times better B is than A; SAME means within ±{margin} %. The overall interval holds "
-        "with {confidence} confidence, and so do the intervals of all cells together.",
+        "A ratio says how many times better B is than A; SAME means within ±{margin} %. FASTER, SLOWER and SAME alone "
+        "are sure. The overall interval holds with {confidence} confidence, and so do the intervals of all cells "
+        "together.",
         margin=f"{100 * comparison.margin:.3g}",
         confidence=percent(comparison.confidence),
     )
@@ -83,7 +103,7 @@ def cautions_of(comparison: Comparison) -> list[str]:
 
 def order_cells(comparison: Comparison) -> list[CellVerdict]:
     """Return the cells, changed ones first."""
-    return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.ratio))
+    return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.grade != "likely", cell.ratio))
 
 
 def say_interval(cell: CellVerdict) -> str:
@@ -93,9 +113,9 @@ def say_interval(cell: CellVerdict) -> str:
     return f"{cell.low:.3f} - {cell.high:.3f}"
 
 
-def _line(cell: CellVerdict, width: int) -> str:
+def _line(cell: CellVerdict, words: int, width: int) -> str:
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     runs = ngettext("({a} and {count} run)", "({a} and {count} runs)", cell.runs_b, a=cell.runs_a)
-    name = f"{padded(gettext(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
+    name = f"{padded(say_verdict(cell), words)} {for_terminal(cell.id):<{width}}"
     ratio = gettext("{ratio} times", ratio=f"{cell.ratio:.3f}")
     return f"  {name}  {ratio} [{say_interval(cell)}]  {values}  {runs}"

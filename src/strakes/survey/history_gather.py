@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
+from strakes.model.cell import Cell
 from strakes.model.portrait import CellEstimate
 from strakes.model.record import from_record
+from strakes.report.numbers import settings_text
 from strakes.runs.run import Run, RunSummary, told_as_damage
 from strakes.runs.store import Store
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
+from strakes.survey.compare_work import SIZES
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
 # Units of measures that get a verdict. The load of the machine, for example, gets no verdict.
@@ -43,10 +47,8 @@ def gather(
             left_out(error)
         else:
             groups.setdefault(key, []).append((summary, run))
-    histories = [
-        _history(key.split(" ")[1], members, only, left_out) for key, members in groups.items() if len(members) > 1
-    ]
-    return [history for history in histories if any(series.left_out or series.points[1:] for series in history.series)]
+    histories = [_history(key.split(" ")[1], members, only, left_out) for key, members in groups.items()]
+    return [history for history in histories if len(history.runs) > 1 and history.series]
 
 
 def _history(
@@ -55,11 +57,12 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    found: dict[str, list[tuple[str, HistoryPoint, CellEstimate]]] = {}  # with fingerprints of plans
+    # Rates depend on the amount of work, so each plan of a cell has a series. The newest run's plan is the last one.
+    found: dict[str, dict[str, list[tuple[HistoryPoint, CellEstimate, str]]]] = {}
     whole: list[str] = []
     for summary, run in members:
         try:
-            plans = {cell.key: cell.fingerprint for cell in run.cells}
+            cells = {cell.key: cell for cell in run.cells}
             estimates = _estimates(run)
         except StrakesError as error:
             left_out(error)
@@ -69,15 +72,28 @@ def _history(
         for one in estimates:
             if one.unit in _FIGURES and (not only or any(fnmatchcase(one.id, pattern) for pattern in only)):
                 point = HistoryPoint(run.id, when, one.median, one.low, one.high)
-                found.setdefault(one.id, []).append((plans.get(one.id.rsplit(":", 1)[0], ""), point, one))
+                cell = cells.get(one.id.rsplit(":", 1)[0])
+                plans = found.setdefault(one.id, {})
+                plan = cell.fingerprint if cell else ""
+                plans[plan] = [*plans.pop(plan, ()), (point, one, _amount(cell))]
     series = []
-    for cell, every in found.items():
-        # Rates depend on the amount of work, so only runs with the newest run's amounts belong to the history.
-        newest, _, about = every[-1]
-        same = tuple(point for plan, point, _ in every if plan == newest)
-        series.append(HistorySeries(cell, about.settings, about.unit, same, len(every) - len(same)))
+    for identifier, plans in found.items():
+        for number, every in enumerate(plans.values(), start=1):
+            _, about, amount = every[-1]
+            if number == len(plans) or len(every) > 1:
+                points = tuple(point for point, *_ in every)
+                of = amount if len(plans) > 1 else ""
+                series.append(HistorySeries(identifier, about.settings, about.unit, points, of))
     last = members[-1][0]
     return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series))
+
+
+def _amount(cell: Cell | None) -> str:
+    """Return the amounts of work of the first phase of a cell as text, or "" for an imported cell."""
+    if cell is None or cell.imported:
+        return ""
+    phase = dict[str, Any](cell.plan.to_json())["phases"][0]
+    return settings_text({key: phase[key] for key in SIZES if phase.get(key, 1) != 1})
 
 
 def _estimates(run: Run) -> list[CellEstimate]:

@@ -51,7 +51,7 @@ class RunChange:
 class HistorySeries:
     """The medians of one cell over successive runs, with a verdict.
 
-    ``left_out``: number of runs with other amounts of work than the newest run.
+    ``amount``: amount of work of these runs, as text, if other runs of the cell had another amount.
     ``seen_from``: smallest lasting rise in the middle of the series, as a share of the level, that is found in at least
     four of five series with this noise, if the noise is log-normal. A fall has the same size on a logarithmic scale.
     """
@@ -60,7 +60,7 @@ class HistorySeries:
     settings: Mapping[str, Setting]
     unit: str
     points: tuple[HistoryPoint, ...]
-    left_out: int = 0
+    amount: str = ""
     changes: tuple[RunChange, ...] = ()
     verdict: Verdict = "INCONCLUSIVE"
     needs: str = ""

@@ -43,7 +43,7 @@ def _block(history: History) -> str:
     undecided = [series for series in ordered if series.verdict == _UNDECIDED]
     changed = [series for series in ordered if series.verdict not in (NO_CHANGE, _UNDECIDED)]
     shown = changed + undecided[:_MOST_UNDECIDED_LINES] + steady[:_MOST_STEADY_LINES]
-    width = min(60, max(len(series.cell) for series in shown))
+    width = min(60, max(len(_name(series)) for series in shown))
     lines += [_line(series, width) for series in shown]
     if len(undecided) > _MOST_UNDECIDED_LINES:
         lines.append(f"  {len(undecided) - _MOST_UNDECIDED_LINES} more are INCONCLUSIVE: --json has them all")
@@ -52,16 +52,21 @@ def _block(history: History) -> str:
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
-    if left_out := max(series.left_out for series in history.series):
+    if any(series.amount for series in history.series):
         lines.append(
-            f"  {counted(left_out, 'run')} with other amounts of work left out. "
-            f"Repeat the newest run: strakes {history.command} --like {history.runs[-1]}"
+            "  Runs with different amounts of work are on different lines. "
+            f"To repeat the newest run with its amounts: strakes {history.command} --like {history.runs[-1]}"
         )
     return "\n".join(lines)
 
 
+def _name(series: HistorySeries) -> str:
+    name = f"{series.cell} ({series.amount})" if series.amount else series.cell
+    return for_terminal(name)
+
+
 def _line(series: HistorySeries, width: int) -> str:
-    line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
+    line = f"  {series.verdict:<15} {_name(series):<{width}}  {_bars(series)}  "
     if not series.changes:
         line += show(series.points[-1].median, series.unit)
         if (rise := series.seen_from) is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -145,20 +144,3 @@ def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: 
         study: options[0] if options[0] == options[-1] else f"{options[0]}, all {options[-1]}"
         for study, options in open_.items()
     }
-
-
-def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> str:
-    """Return a note on the studies with unplanned verdicts and the budgets for them, or "" if all are planned.
-
-    ``budgets``: result of :func:`budgets_of`.
-    """
-    left = set(range(len(verdicts))) - planned
-    if not left:
-        return ""
-    options = larger_budgets(verdicts, budgets, left)
-    counts = Counter(verdicts[index].study for index in sorted(left))
-    texts = (f"{study}: {count} ({options[study]})" for study, count in counts.items())
-    return (
-        f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
-        f"The others need a larger budget, unless some are decided early: {', '.join(texts)}"
-    )

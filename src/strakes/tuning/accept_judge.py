@@ -47,13 +47,15 @@ def judge(
     facts: Mapping[str, Any],
     results: Results,
     figures: Sequence[FigureLevels],
+    command: str = "",
 ) -> tuple[Answer, ...]:
     """Return an answer to each need. A needed rate passes if the lower end of the measured interval reaches it.
 
     The need fails only if the upper end is below it *and* more clients or ranks could not help. ``figures``: measured
-    levels, for forecasts with a number of clients that was not measured.
+    levels, for forecasts with a number of clients that was not measured. ``command``: the command that measures all
+    needs, if this run did not.
     """
-    evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
+    evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)
     by_facts = {"files": _files, "bytes": _bytes}
     return tuple(
@@ -67,6 +69,7 @@ class _Evidence:
     results: Results
     figures: Sequence[FigureLevels]
     remote: bool
+    command: str
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
         """Return the figure that a cell belongs to, with all its measured levels, or None."""
@@ -154,6 +157,8 @@ def _asked(need: Need, results: Results) -> _Rate:
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     """Judge the rate with the requested number of clients, or the best measured rate if no number is requested."""
+    if not asked.cells and evidence.command:
+        return asked.answer(UNKNOWN, "this run did not measure it", f"To decide it: {evidence.command}")
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
     if asked.clients is not None and asked.cells:
         return _with_clients(asked, asked.clients, measured, evidence)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from strakes.base.units import format_bytes
+from strakes.base.units import format_bytes, typed_seconds
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.stats.grades import GOOD_ENOUGH, INTERVAL_CONFIDENCE, Answer, Versus, grade
+from strakes.stats.grades import INTERVAL_CONFIDENCE, Answer, Versus, grade, times_to_decide
 from strakes.stats.grades import Choice as GradedChoice
 from strakes.studies.compose import level_text, log_values
 from strakes.studies.overview import along, usual_cells
@@ -55,7 +55,7 @@ class Unknown:
     what: str
     why: str
     needs: str
-    times: int = 0
+    times: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     unknowns = [one for one in outcomes if isinstance(one, Unknown)]
     for place, unknown in enumerate(unknowns):
         if unknown.times:
-            minutes = math.ceil(unknown.times * budget_s / 60)
-            unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {minutes}m")
+            budget = typed_seconds(unknown.times * budget_s, up=True)
+            unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {budget}")
     # A layout applies to both operations, so the operation with the largest share decides.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
@@ -261,16 +261,12 @@ def _interval(versus: Versus, of: str) -> IntervalOf:
 _MOST_TIMES = 20
 
 
-def _more(answer: Answer, command: str) -> tuple[str, int]:
-    """Return a command that would decide between the settings, and its budget as a multiple of the run's budget.
-
-    The widths of intervals are inversely proportional to the square root of the time.
-    """
-    half = math.log(answer.versus.high / answer.versus.low) / 2
-    times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
+def _more(answer: Answer, command: str) -> tuple[str, float]:
+    """Return a command that would decide between the settings, and its budget as a multiple of the run's budget."""
+    times = times_to_decide(answer.versus.low, answer.versus.high)
     if times > _MOST_TIMES:
-        return f"{command} at a quieter time: the runs scatter too much", 0
-    return command, max(2, times)
+        return f"{command} at a quieter time: the runs scatter too much", 0.0
+    return command, times
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:

@@ -85,6 +85,11 @@ class TuningOutcome:
         """Return the levels of the best setting that differ from the default."""
         return {name: level for name, level in self.best.items() if level != self.default[name]}
 
+    @property
+    def changes_text(self) -> str:
+        """The changes of the best setting as text."""
+        return ", ".join(f"{named(name)} {level_of(name, level)}" for name, level in self.changes.items())
+
     @cached_property
     def effects(self) -> Effects:
         """Return the effects of all settings, as estimated by the model of all runs."""
@@ -126,7 +131,7 @@ class TuningOutcome:
                 return gettext(
                     "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
                     "interval, {runs} fresh alternating runs of each].",
-                    changes=", ".join(f"{named(name)} {level_of(name, level)}" for name, level in self.changes.items()),
+                    changes=self.changes_text,
                     ratio=gain.median,
                     runs=gain.runs,
                     **ends,
@@ -134,7 +139,8 @@ class TuningOutcome:
             if interval.high < 1:
                 return gettext(
                     "No setting is shown to be better than the default: in fresh runs the best setting of the search "
-                    "is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
+                    "({changes}) is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
+                    changes=self.changes_text,
                     **ends,
                 )
         model = {"confidence": confidence, "count": len(self.search.told)}

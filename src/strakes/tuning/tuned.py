@@ -35,7 +35,7 @@ def tuned_portrait(run: Run) -> Portrait:
         headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),
         cells=(*confirmed, *levels),
         findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels), *_limits(outcome, confirmed or levels)),
-        answers=_answers(confirmed),
+        answers=_answers(confirmed, outcome.changes_text),
         figures=tuple(_figures(confirmed, levels)),
         warnings=(*load_before(run.environment), *_warnings(outcome)),
         skipped=(),
@@ -144,8 +144,11 @@ def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Findi
     return findings
 
 
-def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
-    """Return an answer for each phase of the application: is the best setting faster than the default in fresh runs?"""
+def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, ...]:
+    """Return an answer for each phase of the application: is the best setting faster than the default in fresh runs?
+
+    ``changes``: the best setting, as text.
+    """
     by_phase: dict[str, list[CellEstimate]] = {}
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
@@ -160,7 +163,7 @@ def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
         if found is None:
             continue
         chosen, other, versus = cells[found.chosen], cells[found.versus.level], found.versus
-        which, option = (str(cell.settings["which"]) for cell in (chosen, other))
+        which, option = (changes if cell.settings["which"] == "best" else "the default" for cell in (chosen, other))
         against = Comparison(option, other.id, versus.ratio, versus.low, versus.high, versus.grade)
         head = f"{KIND}-{phase}", KIND, phase, found.grade, which, chosen.id, against, (against,)
         blocks = min(chosen.runs, other.runs)

@@ -88,7 +88,7 @@ def answer_text(answer: Answer) -> str:
 
 def _text(answer: Answer) -> str:
     if answer.grade == "alike":
-        message = "{finding} (within {share})" if answer.alike else "{chosen}: as good as {others} (within {share})"
+        message = "{finding} (within {share})" if answer.alike else "{chosen} ({others}: equally fast, within {share})"
         others = gettext(", ").join(one.option for one in answer.others)
         share = percent((answer.within or 1.0) - 1)
         return gettext(message, finding=answer.alike, chosen=answer.chosen, others=others, share=share)
@@ -110,10 +110,10 @@ def _others(answer: Answer) -> str:
     decided = [one for one in answer.others if one.grade in ("sure", "likely")]
     rest = [one for one in answer.others if one not in decided and (decided or one.low <= 1 <= one.high)]
     decided += [one for one in answer.others if one not in (*decided, *rest)]
-    texts = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
+    texts = [_slower(one) for one in answer.others if one in decided]
     if rest:
         options = gettext(", ").join(one.option for one in rest)
-        texts.append(gettext("{options}: no difference shown", options=options))
+        texts.append(gettext("{options}: no clear difference", options=options))
     return gettext("; ").join(texts)
 
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from strakes.base.foreign_text import for_terminal
-from strakes.base.language import gettext
+from strakes.base.language import gettext, ngettext
 from strakes.base.text_width import columns, padded, wrapped
 from strakes.model.portrait import Portrait
 from strakes.report.answer_text import AnswerLine, answer_lines
@@ -27,6 +27,7 @@ from strakes.report.facts import (
 )
 from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_bounds, show_interval, show_remarks
+from strakes.stats.grades import INTERVAL_CONFIDENCE
 
 MOST_LINES = 40
 MOST_COLUMNS = 100
@@ -81,7 +82,10 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     answers = answer_lines(portrait.answers)
     if answers:
         yield ()
-        yield ((gettext("How to use it"), "bold"),)
+        title, word = gettext("How to use it"), gettext("grade")
+        about = gettext("ratios of rates [{confidence} interval]", confidence=percent(INTERVAL_CONFIDENCE))
+        room = width - columns(title) - 4 - _WORD_COLUMNS
+        yield ((title, "bold"), (f"  {padded(about, room)}  {word}", "dim"))
         yield from _answers(answers, width)
     yield ()
     yield from _headlines(portrait, width)
@@ -136,9 +140,11 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     if not standing:
         yield from _plain(no_headline(portrait))
         return
-    confidence = percent(standing[0][1].confidence)
-    columns_of = gettext("median [its {confidence} interval]", confidence=confidence)
-    yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
+    about = gettext("median [its {confidence} interval]", confidence=percent(standing[0][1].confidence))
+    ranks = {cell.settings.get("ranks") for _, cell in standing}
+    if len(ranks) == 1 and isinstance(count := ranks.pop(), int):
+        about = f"{ngettext('{count} rank', '{count} ranks', count)}; {about}"
+    yield ((gettext("How fast it is"), "bold"), (f"  {about}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
         cached = gettext("from this client's cache") if _CACHED & set(cell.warnings) else ""
@@ -217,7 +223,7 @@ def _more(count: int) -> tuple[str, str]:
 
 
 def _in_report(count: int) -> str:
-    return gettext("{count} in the report", count=count)
+    return ngettext("{count} note in the report", "{count} notes in the report", count)
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:

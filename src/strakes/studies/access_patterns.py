@@ -145,8 +145,8 @@ class AccessPatterns(Study):
             question
             for operation in _BOTH
             for name, titles, size, compared, alike in (
-                ("strided", _STRIDED, sizes[0], strided, "strides cost nothing"),
-                ("files", _FILES, sizes[-1], shared, "sharing one costs nothing"),
+                ("strided", _STRIDED, sizes[0], strided, "strided is as fast as contiguous"),
+                ("files", _FILES, sizes[-1], shared, "one shared file is as fast"),
             )
             for question in ask(
                 self.name,

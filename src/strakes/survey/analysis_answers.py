@@ -32,9 +32,17 @@ def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
 
 
 def _remarked(question: Question, results: Results) -> Question:
-    cells = [results.get(measure) for option in question.options for measure in option.measures]
-    cached = any(from_own_cache(cell, results.facts) or from_memory(cell, results.facts) for cell in cells)
-    return replace(question, remark=gettext(_CACHED)) if cached else question
+    def cached(option: Option) -> bool:
+        cells = map(results.get, option.measures)
+        return any(from_own_cache(cell, results.facts) or from_memory(cell, results.facts) for cell in cells)
+
+    labels = [option.label for option in question.options if cached(option)]
+    if not labels:
+        return question
+    if len(labels) == len(question.options):
+        return replace(question, remark=gettext(_CACHED))
+    remark = gettext("{options}: from this client's cache", options=gettext(", ").join(labels))
+    return replace(question, remark=remark)
 
 
 def _values(option: Option, results: Results) -> dict[int, float]:

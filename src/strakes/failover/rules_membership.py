@@ -96,17 +96,12 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
     if setup.corosync.one("quorum").all("device"):
         device = setup.corosync.one("quorum").one("device")
         own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
-        alike = {
-            *own,
-            "localhost",
-            "::1",
-            "/bin/true",
-            "/bin/false",
-            *(one.values.get("ip", "") for one in setup.services),
-        }
+        alike = own | {one.values.get("ip", "") for one in setup.services}
         for key, command in device.one("heuristics").settings:
-            last = command.split()[-1:]
-            if key.startswith("exec_") and last and (last[0] in alike or last[0].startswith("127.")):
+            last = (command.split() or ["/bin/true"])[-1]
+            if key.startswith("exec_") and (
+                last in alike or re.fullmatch(r"127\..*|::1|localhost|.*/(true|false)", last)
+            ):
                 yield f"corosync.conf: {key}: {command} has the same result on both sides"
         if device.get("model") == "net":
             yield from _wrong_net(setup, device, own)

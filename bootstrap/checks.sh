@@ -3,7 +3,9 @@
 # The results, one line for each step: a file, because steps run in several processes.
 steps=build/steps.txt
 # What passed the checks before, in any checkout.
-export passed_checks=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes
+passed_checks=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes
+is_ours "$passed_checks" || passed_checks=$PWD/build/passed
+export passed_checks
 
 begin_steps() { mkdir -p build && : >"$steps"; }
 

@@ -9,9 +9,39 @@ choose_environment() {
     environment=$1/.venv
     is_fresh "$1" "$environment" && return
     if [[ -e $environment ]]; then [[ -w $environment ]] && return; else [[ -w $1 ]] && return; fi
-    local sum
+    local sum cache=${XDG_CACHE_HOME:-} home=${HOME:-}
+    [[ $home == /* ]] || home=/var/tmp/strakes-$UID
+    [[ $cache == /* ]] || cache=$home/.cache
     sum=$(printf %s "$1" | cksum)
-    environment=${XDG_CACHE_HOME:-${HOME:-/var/tmp/strakes-$UID}/.cache}/strakes/${sum// /-}
+    environment=$cache/strakes/${sum// /-}
+    refuse_others "$environment"
+    environment=$(readlink -m -- "$environment")
+}
+
+# PATH: ends the command if another user could put something there, or replace a directory above it.
+refuse_others() {
+    is_ours "$1" && return
+    printf 'strakes: error: other users can write where strakes would keep its own files\n  where: %s\n  %s\n' "$1" \
+        "next: set XDG_CACHE_HOME to a directory of your own, below directories that only you and root can write" >&2
+    exit 3
+}
+
+# PATH: true if each link and directory on the way, as far as they exist, belongs to this user or root, and others can
+# write none of them. In a sticky directory, others cannot replace what is not theirs.
+is_ours() {
+    local place places=(/) owner mode root=
+    for place in "$1" "$(readlink -m -- "$1")"; do
+        while [[ $place == /?* ]]; do
+            places+=("$place")
+            place=${place%/*}
+        done
+    done
+    while read -r owner mode place; do
+        [[ $place != / ]] || root=$owner # in a user namespace, root of the machine has another number
+        ((owner == EUID || owner == 0 || owner == root)) || return
+        (((0x$mode & 0170000) == 0120000 || !(0x$mode & 022) || 0x$mode & 01000)) || return
+    done < <(stat -c '%u %f %n' -- "${places[@]}" 2>/dev/null)
+    [[ -n $root ]]
 }
 
 # CHECKOUT ENVIRONMENT: true if nothing has to be installed. The stamp file has the checkout, the digest of the sources,

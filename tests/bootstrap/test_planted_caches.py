@@ -1,0 +1,96 @@
+"""A checkout that its user cannot write keeps its environment in a cache, which another user may have prepared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bootstrap.checkout import Checkout
+
+OTHER = 65534
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a read-only mount")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout.create(tmp_path / "checkout")
+
+
+def read_only(checkout: Checkout, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ./strakes of a checkout that is mounted read-only."""
+    here = checkout.path
+    run = f'mount --bind "{here}" "{here}" && mount -o remount,bind,ro "{here}" && "{here}/strakes" runs'
+    private = ["unshare", "--mount", "--propagation", "slave", "bash", "-c", run]
+    environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME")}
+    environment |= {"STRAKES_NO_INSTALL": "1", **variables}
+    return subprocess.run(private, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def prepared(checkout: Checkout, cache: Path) -> Path:
+    """Install a Python below a cache, where ./strakes looks for it; return the environment."""
+    name = checkout.shell('sum=$(printf %s "$1" | cksum); echo "${sum// /-}"').stdout.strip()
+    environment = cache / "strakes" / name
+    checkout.install(environment)
+    return environment
+
+
+def give_away(top: Path) -> None:
+    for path in (top, *top.rglob("*")):
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
+def test_a_python_in_the_cache_of_another_user_is_not_run(checkout: Checkout, tmp_path: Path, variable: str) -> None:
+    place = tmp_path / "theirs"
+    prepared(checkout, place / ".cache" if variable == "HOME" else place)
+    assert read_only(checkout, **{variable: str(place)}).returncode == 0
+    give_away(place)
+    refused = read_only(checkout, **{variable: str(place)})
+    assert refused.returncode == 3 and refused.stdout == ""
+    assert "other users can write" in refused.stderr and "XDG_CACHE_HOME" in refused.stderr
+
+
+@pytest.mark.parametrize("part", [".", "strakes", "the environment"])
+def test_a_cache_with_one_directory_that_others_can_write_is_refused(
+    checkout: Checkout, tmp_path: Path, part: str
+) -> None:
+    cache = tmp_path / "cache"
+    environment = prepared(checkout, cache)
+    (environment if part == "the environment" else cache / part).chmod(0o777)
+    assert read_only(checkout, XDG_CACHE_HOME=str(cache)).returncode == 3
+
+
+def test_only_links_of_root_lead_to_the_cache(checkout: Checkout, tmp_path: Path) -> None:
+    prepared(checkout, tmp_path / "cache")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "cache")
+    assert read_only(checkout, XDG_CACHE_HOME=str(link)).returncode == 0
+    os.chown(link, OTHER, OTHER, follow_symlinks=False)
+    assert read_only(checkout, XDG_CACHE_HOME=str(link)).returncode == 3
+
+
+def test_without_a_home_a_directory_that_others_made_is_refused(checkout: Checkout) -> None:
+    theirs = Path("/var/tmp/strakes-0")
+    if theirs.exists():
+        pytest.skip(f"{theirs} exists")
+    try:
+        prepared(checkout, theirs / ".cache")
+        give_away(theirs)
+        assert read_only(checkout).returncode == 3
+    finally:
+        shutil.rmtree(theirs)
+
+
+def test_the_lock_of_an_environment_truncates_nothing(checkout: Checkout, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    environment = prepared(checkout, cache)
+    (environment / "strakes.stamp").unlink()
+    (environment / "bootstrap.lock").write_text("content")
+    read_only(checkout, XDG_CACHE_HOME=str(cache), PATH="/usr/bin:/bin", CXX="/nonexistent")
+    assert (environment / "bootstrap.lock").read_text() == "content"
+    assert (environment / "bootstrap.lock").stat().st_mode & 0o007 == 0

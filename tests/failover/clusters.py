@@ -1,25 +1,45 @@
-"""The example descriptions, plans made from them, and checks for the programs that validate them."""
+"""Good configurations of clusters, and checks for the programs that validate them.
+
+They are plans of the examples, and those in ``good``, one directory each, written without knowing the rules.
+"""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as Xml
 
 import pytest
 
 from conftest import ROOT
+from strakes.failover.crm_text import read_crm
 from strakes.failover.plan import write_plan
 
 EXAMPLES = {
     "tianhe2": ROOT / "examples" / "tianhe2.toml",
     **{path.stem: path for path in sorted((ROOT / "examples" / "failover").glob("*.toml"))},
 }
+GOOD = {path.name: path for path in sorted(Path(__file__).with_name("good").iterdir())}
 _SEARCH = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def planned(name: str, directory: Path) -> Path:
     """Write the plan of an example into a directory and return the directory."""
     write_plan(EXAMPLES[name], directory, replace=False)
+    return directory
+
+
+def with_cib(name: str, directory: Path) -> Path:
+    """Write a good configuration, with its CIB as XML, and return the directory."""
+    if name in EXAMPLES:
+        return planned(name, directory)
+    shutil.copytree(GOOD[name], directory, dirs_exist_ok=True)
+    if (statements := directory / "cluster.crm").exists():
+        cib = Xml.ElementTree(Xml.fromstring(read_crm(statements.read_text()).text))
+        Xml.indent(cib)
+        (directory / "pacemaker").mkdir()
+        cib.write(directory / "pacemaker/cib.xml")
+        statements.unlink()
     return directory
 
 

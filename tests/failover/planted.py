@@ -1,4 +1,4 @@
-"""Mistakes, each planted in a good configuration: a plan of strakes, or a configuration of another style.
+"""Mistakes, each planted in a good configuration.
 
 Each line of ``planted.jsonl`` is a mistake: ``old``, a regular expression, is replaced by ``new`` in ``file`` of
 ``base``. ``rule`` names the rule that finds it; it is ``refused`` if a program of the cluster refuses the file, and
@@ -12,9 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.clusters import EXAMPLES, planned
-from failover.styles import write
-from failover.styles_files import ALL
+from failover.clusters import with_cib
 
 # The value of ``rule`` if one of the cluster's own programs refuses the file.
 REFUSED = "refused"
@@ -36,7 +34,7 @@ class Mistake:
 
     def plant(self, directory: Path) -> Path:
         """Write the configuration with the mistake into the directory, and return the directory."""
-        write_base(self.base, directory)
+        with_cib(self.base, directory)
         path = directory / self.file
         if self.old == _REMOVED:
             path.unlink()
@@ -48,13 +46,6 @@ class Mistake:
             assert times, f"{self.old} is not in {self.file} of {self.base}"
             path.write_text(text)
         return directory
-
-
-def write_base(base: str, directory: Path) -> Path:
-    """Write a good configuration, the plan of an example or another style, and return the directory."""
-    if base in EXAMPLES:
-        return planned(base, directory)
-    return write(ALL[base](), directory)
 
 
 _LINES = (Path(__file__).parent / "planted.jsonl").read_text(encoding="utf-8").splitlines()

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -55,6 +56,14 @@ def one_in(number: int, cases: Iterable[object]) -> list[object]:
         else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.more)
         for position, case in enumerate(cases)
     ]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until the condition holds, and fail after this time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

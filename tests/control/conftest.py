@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from integration.conftest import labs
+
+__all__ = ["labs"]
+
 
 @pytest.fixture(autouse=True)
 def own_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

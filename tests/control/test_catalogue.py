@@ -142,16 +142,17 @@ def test_values_are_accepted_only_within_their_range(knob: Knob, value: int) -> 
         assert str(value) in caught.value.what and knob.range_text in caught.value.remedy
 
 
-@pytest.mark.parametrize("value", ["", "1.5", "abc", "1 2", "0x10", "nan", "1e400", "--1"])
-def test_a_value_that_is_not_a_whole_number_is_refused(value: str) -> None:
-    with pytest.raises(BadInputError):
-        find("osc.max_rpcs_in_flight").parse(value)
-
-
-@pytest.mark.parametrize("value", ["", "a b", "a\nb", "x" * 300])
-def test_a_text_value_must_be_one_word(value: str) -> None:
-    with pytest.raises(BadInputError):
-        find("queue.scheduler").parse(value)
+@pytest.mark.parametrize(
+    ("knob", "values"),
+    [
+        ("osc.max_rpcs_in_flight", ("", "1.5", "abc", "1 2", "0x10", "nan", "1e400", "--1")),
+        ("queue.scheduler", ("", "a b", "a\nb", "x" * 300)),
+    ],
+)
+def test_a_number_must_be_whole_and_a_text_one_word(knob: str, values: tuple[str, ...]) -> None:
+    for value in values:
+        with pytest.raises(BadInputError):
+            find(knob).parse(value)
 
 
 def test_sizes_may_have_units() -> None:

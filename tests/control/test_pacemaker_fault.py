@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from failover.clusters import need as need_programs
-from failover.clusters import planned
-from lab.running import Labs, need, own_labs
+from conftest import wait_for
+from failover.clusters import need, planned
+from lab.running import Labs
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.control.drill_run import Drill, play
 from strakes.control.fault import Ask
@@ -33,23 +31,11 @@ MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unc
 @pytest.fixture
 def via(tmp_path: Path) -> str:
     """Save a CIB with both nodes of a plan online, and return the prefix that makes Pacemaker's tools use it."""
-    need_programs("crm_simulate", "crm_mon", "crm_standby")
+    need("crm_simulate", "crm_mon", "crm_standby")
     plan = planned("tianhe2", tmp_path / "plan")
     status = tmp_path / "status.xml"
-    done = run(
-        [
-            "crm_simulate",
-            "-x",
-            str(plan / "pacemaker/cib.xml"),
-            "-u",
-            "mds-a",
-            "-u",
-            "mds-b",
-            "-S",
-            "--save-output",
-            str(status),
-        ]
-    )
+    words = f"crm_simulate -x {plan}/pacemaker/cib.xml -u mds-a -u mds-b -S --save-output {status}"
+    done = run(words.split())
     assert done.status == 0, done.stderr
     return f"env CIB_file={status}"
 
@@ -62,11 +48,11 @@ def test_a_node_is_put_into_standby_and_back_and_the_watcher_reports_both(via: s
     watcher = threading.Thread(target=fault.watch, args=(moments.append, stop))
     watcher.start()
     fault.strike()
-    wait_for(moments, "online, standby")
+    wait_for(lambda: moments and moments[-1].text == "online, standby")
     assert "mds-a" in fault.lacking()
     assert fault.undo is not None
     fault.undo.do()
-    wait_for(moments, "online")
+    wait_for(lambda: moments and moments[-1].text == "online")
     # The watcher reports the last change even if it is stopped right after it.
     fault.strike()
     stop.set()
@@ -137,13 +123,6 @@ def test_a_cluster_is_restored_when_everything_runs_again_on_any_node() -> None:
     assert cleaned.unlike(before) == ["b", "mdt", "mount"]
 
 
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ha")
-    with own_labs() as found:
-        yield found
-
-
 @pytest.mark.lab
 @pytest.mark.long
 def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_path: Path) -> None:
@@ -181,10 +160,3 @@ def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_pat
         elif name != "power-off":
             assert any(one.source == "node mds-a" and one.text != "online" for one in said), said
     assert os.listdir(place) == []
-
-
-def wait_for(moments: list[Moment], text: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not moments or moments[-1].text != text:
-        assert time.monotonic() < deadline, moments
-        time.sleep(0.05)

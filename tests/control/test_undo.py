@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import ROOT, StrakesRunner, wait_for
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import default_root
 from strakes.base.processes import process_start
@@ -30,33 +29,14 @@ SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AG
 
 def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
     """Start a drill that lasts a minute."""
+    words = ("failover", "drill", str(place), *commands, "--before", "1s", "--after", "60s", AGREED)
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "strakes",
-            "failover",
-            "drill",
-            str(place),
-            *commands,
-            "--before",
-            "1s",
-            "--after",
-            "60s",
-            AGREED,
-        ],
+        [sys.executable, "-m", "strakes", *words],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def state_of(pid: int) -> str:

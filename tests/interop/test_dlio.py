@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from contextlib import suppress
@@ -83,11 +84,6 @@ def epoch_of(translated: Translation, name: str = "epoch-1") -> TrainingPhase:
     return phase
 
 
-def test_without_read_threads_prefetch_size_has_no_effect(tmp_path: Path) -> None:
-    epoch = epoch_of(translation(tmp_path, SMALL.replace("read_threads: 2", "read_threads: 0, prefetch_size: 6")))
-    assert (epoch.readers, epoch.prefetch_batches) == (0, TrainingPhase.prefetch_batches)
-
-
 def test_an_original_configuration_of_dlio_is_accepted(tmp_path: Path) -> None:
     translated = translation(tmp_path, UNET3D)
     assert list(phases_of(translated)) == [
@@ -106,6 +102,12 @@ def test_an_original_configuration_of_dlio_is_accepted(tmp_path: Path) -> None:
     said = " ".join(translated.notes)
     for word in ("framework", "record_length_bytes_resize", "generate_data", "data_folder", "au"):
         assert word in said
+
+
+def test_keys_without_effect_are_accepted(tmp_path: Path) -> None:
+    epoch = epoch_of(translation(tmp_path, SMALL.replace("read_threads: 2", "read_threads: 0, prefetch_size: 6")))
+    assert (epoch.readers, epoch.prefetch_batches) == (0, TrainingPhase.prefetch_batches)
+    assert translation(tmp_path, SMALL.replace("train: True}", "train: True, debug: True}")).measured
 
 
 def test_only_the_first_epoch_drops_the_page_cache(tmp_path: Path) -> None:
@@ -206,11 +208,13 @@ def test_a_folder_that_may_be_on_another_file_system_is_refused(tmp_path: Path, 
     translation(tmp_path, SMALL.replace("DATA", "DATA/new"))
 
 
-def test_the_debug_key_of_the_workflow_has_no_effect(tmp_path: Path) -> None:
-    assert translation(tmp_path, SMALL.replace("train: True}", "train: True, debug: True}")).measured
-
-
-@pytest.mark.parametrize("text", ["[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"),
+        "dataset:\n  ? [a]\n  : 1\n",
+    ],
+)
 def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError):
         translation(tmp_path, text)
@@ -281,38 +285,25 @@ def test_slow_accelerators_are_well_utilised_and_the_cached_epoch_is_flagged(tmp
     assert "100 % of the data were in the page cache" in statements["plan-fed-epoch-2"]
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["9" * 5000, "2026-13-45", "0000-00-00", "[" * 5000, "\n" + "".join(f"{' ' * n}a:\n" for n in range(4, 1500))],
-)
-def test_an_invalid_yaml_value_is_refused_with_its_file(tmp_path: Path, value: str) -> None:
-    (tmp_path / "x.yaml").write_text(f"dataset:\n  num_files_train: {value}\n")
-    with pytest.raises(BadInputError) as refused:
-        translate([str(tmp_path / "x.yaml")], 2, 1)
-    assert str(tmp_path / "x.yaml") in refused.value.where
-
-
 _AGAIN = "[" + ", ".join(["&a0 [x, x]", *(f"&a{at} [{', '.join([f'*a{at - 1}'] * 10)}]" for at in range(1, 12))]) + "]"
 _MERGED = "[" + ", ".join(["&a0 {x: 1}", *(f"&a{at} {{<<: [*a{at - 1}, *a{at - 1}]}}" for at in range(1, 40))]) + "]"
 
 
 @pytest.mark.parametrize(
     "value",
-    ["1:" * 5000 + "1", "[" + "1:" * 5000 + "1]", _AGAIN, _MERGED, "&a [*a]", "{? [x] : 1}", f"[{'9,' * 100_000}1]"],
-    ids=["long number", "long number in a list", "aliases", "merged aliases", "itself", "list as a key", "long list"],
+    [
+        *("1:" * 5000 + "1", "[" + "1:" * 5000 + "1]", _AGAIN, _MERGED, "&a [*a]", "{? [x] : 1}"),
+        *(f"[{'9,' * 100_000}1]", "9" * 5000, "2026-13-45", "0000-00-00", "[" * 5000),
+        "\n" + "".join(f"{' ' * n}a:\n" for n in range(4, 1500)),
+    ],
+    ids=itertools.count(),
 )
 @pytest.mark.parametrize("key", ["record_dims", "num_files_train"])
-def test_a_value_that_expands_beyond_bounds_is_refused_with_its_file(tmp_path: Path, value: str, key: str) -> None:
+def test_an_invalid_or_endless_value_is_refused_with_its_file(tmp_path: Path, value: str, key: str) -> None:
     (tmp_path / "x.yaml").write_text(f"dataset:\n  data_folder: /x\n  {key}: {value}\n")
     with pytest.raises(BadInputError) as refused:
         translate([str(tmp_path / "x.yaml")], 2, 1)
     assert str(tmp_path / "x.yaml") in refused.value.where and len(str(refused.value)) < 1000
-
-
-def test_a_key_that_is_not_a_word_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("dataset:\n  ? [a]\n  : 1\n")
-    with pytest.raises(BadInputError, match="a key of dataset is not a word"):
-        read_configuration(tmp_path / "x.yaml")
 
 
 def test_a_pipe_and_a_file_that_is_too_large_are_refused(tmp_path: Path) -> None:

@@ -173,9 +173,3 @@ def test_a_run_of_every_kind_is_exported_in_every_format_or_refused_with_a_next_
         said = capsys.readouterr().err
         # The formats of IOR and IO500 exist only for runs with transfers and with IO500's phases.
         assert status == 0 or (status == 2 and "this run has no" in said and "io" in form), (form, said)
-
-
-def test_a_run_without_data_has_no_ior_json(capsys: pytest.CaptureFixture[str]) -> None:
-    import_sample("mdtest-4.1.txt")
-    assert strakes(["export", "--format", "ior-json"]) == 2
-    assert "no writes or reads" in capsys.readouterr().err

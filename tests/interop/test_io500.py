@@ -178,12 +178,6 @@ def test_data_is_read_on_the_next_node(tmp_path: Path) -> None:
         ("[ior-easy]\nAPI = POSIX --posix.lustre\n", 4, "not supported", "POSIX --posix.odirect"),
         ("[mdtest-easy]\nAPI = POSIX --posix.odirect\n", 4, "O_DIRECT is not supported for files", ""),
         ("[ior-hard]\nAPI = MPIIO\n", 4, "not supported", "POSIX"),
-        (
-            "[ior-hard]\nposix.odirect = TRUE\n",
-            4,
-            "O_DIRECT is not possible with calls of 47008 bytes",
-            "multiples of 512",
-        ),
         ("[mdtest-hard]\nfiles-per-dir = 10\n", 4, "not supported", "INVALID"),
         ("[find]\nexternal-script = ./find.sh\n", 4, "not supported", "of its own"),
         ("[debug]\nstonewall-time = 0\n", 4, "not a number of 1 to 86400", ""),

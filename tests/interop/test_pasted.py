@@ -70,22 +70,20 @@ def test_pasted_results_have_the_figures_of_the_original(shape: str, sample: str
     assert figures(read_file(path)) == figures(read_file(SAMPLES / sample))
 
 
-def test_text_in_utf_16_with_windows_line_ends_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "powershell.txt"
-    path.write_bytes((SAMPLES / PASTED[0]).read_text().replace("\n", "\r\n").encode("utf-16"))
-    assert figures(read_file(path)) == figures(read_file(SAMPLES / PASTED[0]))
-
-
-def test_json_between_other_lines_with_braces_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "ticket.txt"
-    path.write_text("{noformat}\n" + (SAMPLES / "fio-3.33-write.json").read_text() + "\n{noformat}\n")
-    assert figures(read_file(path)) == figures(read_file(SAMPLES / "fio-3.33-write.json"))
-
-
-def test_a_node_map_longer_than_the_digit_limit_of_integers_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "large.txt"
-    path.write_text((SAMPLES / "mdtest-4.1-P.txt").read_text().replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1))
-    assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-4.1-P.txt"))
+@pytest.mark.parametrize(
+    ("sample", "pasted"),
+    [
+        (PASTED[0], lambda text: text.replace("\n", "\r\n").encode("utf-16")),
+        ("fio-3.33-write.json", lambda text: f"{{noformat}}\n{text}\n{{noformat}}\n".encode()),
+        # A node map that is longer than the digit limit of integers.
+        (PASTED[1], lambda text: text.replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1).encode()),
+    ],
+)
+def test_other_encodings_braces_and_long_numbers_are_read(
+    sample: str, pasted: Callable[[str], bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "pasted").write_bytes(pasted((SAMPLES / sample).read_text()))
+    assert figures(read_file(tmp_path / "pasted")) == figures(read_file(SAMPLES / sample))
 
 
 def test_results_of_several_tools_in_one_file_are_all_read(tmp_path: Path) -> None:

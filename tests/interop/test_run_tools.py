@@ -128,6 +128,8 @@ def test_direct_fsync_stonewall_and_keep_are_translated() -> None:
     assert (write.sync, write.direct, write.stop.rule, write.stop.seconds) == ("fsync", True, "stonewall", 7.0)
     assert command.keep
     assert not translate("ior", "-w").keep
+    assert transfers("-w -Y -e")[0].sync == transfers("-w -O fsyncPerWrite=1")[0].sync == "fsync-each"
+    assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
 
 
 def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> None:
@@ -173,10 +175,6 @@ def test_mdtest_uses_full_paths_and_opens_files_for_reading_and_writing() -> Non
     assert metadata("-n 10 -F -k")[0].open_mode == "least"
 
 
-def test_the_y_option_of_mdtest_adds_an_fsync_to_creates_only() -> None:
-    assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
-
-
 def test_with_a_stride_every_phase_uses_items_of_another_task() -> None:
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=8)] == [0, 1, 2, 3]
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=2)] == [0, 1, 0, 1]
@@ -186,24 +184,14 @@ def test_items_are_counted_as_in_mdtest() -> None:
     assert {phase.items for phase in metadata("-b 2 -z 3 -I 10")} == {150}
     assert {phase.items for phase in metadata("-b 2 -z 3 -I 10 -L")} == {80}
     assert {phase.items for phase in metadata("-n 1000 -z 2 -b 3")} == {988}
-
-
-def test_fsync_after_each_write_is_translated() -> None:
-    assert transfers("-w -Y -e")[0].sync == "fsync-each"
-    assert transfers("-w -O fsyncPerWrite=1")[0].sync == "fsync-each"
+    assert {phase.items for phase in metadata("-n 10 -z 0 -b 0")} == {10}
 
 
 def test_options_given_twice_get_a_note() -> None:
     for line, said in (("-z -z", "-z twice"), ("-O randomOffset=2", "-z twice"), ("-C -C", "-C twice")):
         assert any(note.startswith(said) for note in translate("ior", line).notes), line
     assert any(note.startswith("-C twice") for note in translate("ior", "-O reorderTasks=2").notes)
-
-
-def test_mdtest_accepts_no_branches_with_a_depth_of_0() -> None:
-    assert {phase.items for phase in metadata("-n 10 -z 0 -b 0")} == {10}
-
-
-def test_options_with_the_same_effect_get_no_note() -> None:
+    # These have the same effect.
     assert translate("mdtest", "-n 1000 -z 2 -b 3 -C -E -L").notes == ()
 
 
@@ -294,32 +282,15 @@ def test_several_starts_by_a_launcher_are_refused_with_the_right_command(monkeyp
         translate("ior", "-w")
 
 
+WORDS = (
+    *("-b", "-t", "-s", "-w", "-r", "-F", "-z", "-C", "-N", "-D", "-O", "-o", "-wr", "-i3", "--"),
+    *("4", "1m", "256k", "a=b", "x"),
+)
+
+
 @given(
     words=st.lists(
-        st.sampled_from(
-            [
-                "-b",
-                "-t",
-                "-s",
-                "-w",
-                "-r",
-                "-F",
-                "-z",
-                "-C",
-                "-N",
-                "4",
-                "1m",
-                "256k",
-                "-D",
-                "-O",
-                "a=b",
-                "-o",
-                "x",
-                "-wr",
-                "-i3",
-                "--",
-            ]
-        ),
+        st.sampled_from(WORDS),
         max_size=8,
     ),
     tool=st.sampled_from(["ior", "mdtest"]),
@@ -398,9 +369,6 @@ def test_a_missing_directory_is_refused_and_not_replaced_by_its_parent(
     assert strakes(["run", *line.format(tmp_path).split()]) == 2
     assert "directory" in capsys.readouterr().err
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_mdtest_may_name_a_new_directory(tmp_path: Path) -> None:
     assert tool_of("mdtest").translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
 
 

@@ -109,13 +109,13 @@ def test_equal_values_give_an_interval_of_no_width() -> None:
         assert make([7.0] * 9, 0.9) == Interval(7.0, 7.0, 0.9)
 
 
-@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_values_without_a_median_are_refused(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="a median needs"):
-        median_interval(values, 0.9)
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 90.0])
-def test_an_invalid_confidence_is_refused(confidence: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        median_interval([1.0] * 6, confidence)
+@pytest.mark.parametrize(
+    ("values", "confidence", "said"),
+    [
+        *((values, 0.9, "a median needs") for values in ([], [math.nan], [1.0, math.inf])),
+        *(([1.0] * 6, confidence, "between 0 and 1") for confidence in (0.0, 1.0, 90.0)),
+    ],
+)
+def test_invalid_values_and_confidences_are_refused(values: list[float], confidence: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        median_interval(values, confidence)

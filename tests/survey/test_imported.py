@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mounts import tmpfs_mounted
 from strakes.cli.main import run as strakes
 from strakes.runs.store import Store
 
@@ -116,13 +114,6 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
     document = json.loads(capsys.readouterr().out)
     assert not [one for one in document["unlike"] if "measured in" not in one["why"]]
     assert any(cell["id"].startswith("overview/") for cell in document["cells"])
-
-
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """Mount a tmpfs of 256 MiB, where a short survey completes all cells even on a busy machine."""
-    with tmpfs_mounted("256m") as place:
-        yield place
 
 
 def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -214,31 +214,23 @@ def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspa
     assert len(store.keys) == 12
 
 
-@pytest.mark.parametrize("endless", ["one mark", "other marks", "no mark"])
-def test_a_list_that_does_not_end_is_given_up(store: Store, workspace: Path, endless: str) -> None:
-    store.endless = endless
+@pytest.mark.parametrize(
+    ("fault", "value", "why"),
+    [
+        *(("endless", value, "does not end") for value in ("one mark", "other marks", "no mark")),
+        *(("endless", value, "libcurl says") for value in ("bytes", "headers")),
+        pytest.param("endless", "drops", "libcurl says", marks=pytest.mark.long),
+        ("page", "<html>Please log in</html>", "no list of S3"),
+        ("keeps", "w/p/a&b 1", "still listed"),
+    ],
+)
+def test_objects_that_cannot_be_listed_to_the_end_are_not_called_removed(
+    store: Store, workspace: Path, fault: str, value: str, why: str
+) -> None:
+    setattr(store, fault, value)
     (left,) = remove(workspace)
-    assert "does not end" in left.why and store.pages <= 200
-
-
-def test_an_object_that_is_listed_after_it_was_removed_is_not_called_removed(store: Store, workspace: Path) -> None:
-    store.keeps = "w/p/a&b 1"
-    (left,) = remove(workspace)
-    assert "still listed" in left.why and (workspace / f"{NOTE}p").exists()
-    assert store.keys >= {"w/p/a&b 1", "w/p/.strakes-marker"}
-
-
-def test_a_page_of_a_proxy_is_not_taken_for_an_empty_list(store: Store, workspace: Path) -> None:
-    store.page = "<html>Please log in</html>"
-    (left,) = remove(workspace)
-    assert "no list of S3" in left.why and "w/p/.strakes-marker" in store.keys
-
-
-@pytest.mark.parametrize("endless", ["bytes", "headers", pytest.param("drops", marks=pytest.mark.long)])
-def test_a_page_that_does_not_end_is_given_up(store: Store, workspace: Path, endless: str) -> None:
-    store.endless = endless
-    (left,) = remove(workspace)
-    assert "libcurl says" in left.why and store.pages < 100 << 20
+    assert why in left.why and store.pages <= (200 if "mark" in value else 100 << 20)
+    assert (workspace / f"{NOTE}p").exists() and store.keys >= {"w/p/a&b 1", "w/p/.strakes-marker"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from strakes.targets.calls import Quota, sizes_of
 from strakes.targets.description import SERVER, DataTargetState, Interruption, Observation
-from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 from strakes.watch.alerts import AlertSender
@@ -147,25 +146,6 @@ def test_a_source_with_a_longer_interval_is_not_read_sooner(tmp_path: Path) -> N
     assert source.asked == 2
     live.step()
     assert source.asked == 3
-
-
-def local_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: range, *disks: str
-) -> tuple[list[WatchEvent], tuple[str, ...]]:
-    """Return the events and the last list of lacking items of local disks; the first is busy during ``busy_s``."""
-    watch, events, lacking, now = Watch(), list[WatchEvent](), tuple[str, ...](), 0.0
-    mount = Mount(1, 0, 7, 1, "/", str(tmp_path), (), "xfs", "/dev/loop1", ())
-    targets = [LocalTarget(tmp_path, mount) for _ in disks]
-    sources = [TargetSource(f"/{disk}", target, probed=False) for disk, target in zip(disks, targets, strict=True)]
-    for second in range(1000, 2500, 30):
-        for disk, target, source in zip(disks, targets, sources, strict=True):
-            now += 29.7 * (disk == disks[0] and second in busy_s)
-            counted = {"data.busy_s": now if disk == disks[0] else 0.01 * second, "data.write_requests": 60.0 * second}
-            monkeypatch.setattr(target, "observe", lambda disk=disk, counted=counted: {disk: counted})
-            reading = source.read(float(second))
-            lacking = source.lacking(reading)
-            events += watch.add(reading)
-    return events, lacking
 
 
 def test_nearly_full_and_unavailable_osds_are_reported(tmp_path: Path) -> None:

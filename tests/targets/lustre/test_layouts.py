@@ -24,9 +24,22 @@ def done(name: str) -> Completed:
     return recording(f"client/{name}.txt").done
 
 
-def test_a_plain_file() -> None:
-    assert read_layout(done("getstripe_c2s4m")) == Layout(FOUR_M, 2, 1, "", "raid0", targets=(1, 2))
-    assert read_layout(done("getstripe_o31")).targets == (3, 1)
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        ("getstripe_c2s4m", Layout(FOUR_M, 2, 1, "", "raid0", targets=(1, 2))),
+        ("setstripe_pool", Layout(FOUR_M, 2, 1, "fast", "raid0", targets=(1, 0))),
+        ("setstripe_dir_pool", Layout(FOUR_M, 1, None, "fast", "raid0")),
+        ("err_setstripe_pool_i_outside", Layout()),  # it was refused
+    ],
+)
+def test_a_plain_layout_is_read(name: str, layout: Layout) -> None:
+    assert read_layout(done(name)) == layout
+
+
+@pytest.mark.parametrize(("other", "name"), [("getstripe_hex", "getstripe_c4"), ("getstripe_v_pfl", "getstripe_pfl")])
+def test_hexadecimal_numbers_and_more_details_give_the_same_layout(other: str, name: str) -> None:
+    assert read_layout(done(other)) == read_layout(done(name))
 
 
 def test_a_target_may_have_several_stripes() -> None:
@@ -57,28 +70,11 @@ def test_mirrors_are_components_of_the_same_extent() -> None:
     ]
 
 
-def test_a_pool_is_read() -> None:
-    assert read_layout(done("setstripe_pool")) == Layout(FOUR_M, 2, 1, "fast", "raid0", targets=(1, 0))
-    assert read_layout(done("setstripe_dir_pool")) == Layout(FOUR_M, 1, None, "fast", "raid0")
-
-
 def test_a_directory_without_a_layout_has_no_pattern() -> None:
     assert directory_layout("d_plain").read(done("getstripe_dir_d_d_plain")) == Layout(FOUR_M, 1, None, "", "")
     root = done("getstripe_root_default")
     text = root.stdout.partition("\n\n")[0]
     assert read_layout(replace(root, stdout=text)) == Layout(FOUR_M, 1, None, "", "")
-
-
-def test_numbers_may_be_hexadecimal() -> None:
-    assert read_layout(done("getstripe_hex")) == read_layout(done("getstripe_c4"))
-
-
-def test_details_that_are_not_needed_do_not_disturb() -> None:
-    assert read_layout(done("getstripe_v_pfl")) == read_layout(done("getstripe_pfl"))
-
-
-def test_a_file_whose_layout_was_refused_has_none() -> None:
-    assert read_layout(done("err_setstripe_pool_i_outside")) == Layout()
 
 
 @pytest.mark.parametrize("name", ["getstripe_c4", "getstripe_pfl", "getstripe_dom"])

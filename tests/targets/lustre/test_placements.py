@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from strakes.targets.command import Completed
 from strakes.targets.description import Placement
 from strakes.targets.lustre_layouts import DirStripe, placement, read_default, read_dir_stripe
@@ -35,19 +37,17 @@ def both(name: str) -> Placement:
     return placement(read_dir_stripe(done(f"getdirstripe_{name}")), read_default(done(f"getdirstripe_Dflag_{name}")))
 
 
-def test_a_striped_directory_is_inherited_only_with_a_default() -> None:
-    assert both("str4") == Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64", inherited=False)
-    assert both("strall") == Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)
-    assert both("defd_sub").inherited
-
-
-def test_a_directory_whose_subdirectories_are_spread() -> None:
-    assert both("defrr") == Placement("automatic", (3,), 1, inherited=True)
-    assert both("defd") == Placement("automatic", (1,), 4, inherited=True)
-    # The root spreads the directories of the upper levels, and these spread theirs.
-    assert both("plain") == Placement("automatic", (3,), 1, inherited=True)
-
-
-def test_a_directory_on_one_target_keeps_its_subdirectories() -> None:
-    assert both("rem1") == Placement("inherit", (1,), 1, inherited=True)
-    assert read_dir_stripe(done("getdirstripe_rem1_sub")).offset == 1
+@pytest.mark.parametrize(
+    ("name", "placement"),
+    [
+        ("str4", Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64", inherited=False)),
+        ("strall", Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)),
+        ("defrr", Placement("automatic", (3,), 1, inherited=True)),
+        ("defd", Placement("automatic", (1,), 4, inherited=True)),
+        # The root spreads the directories of the upper levels, and these spread theirs.
+        ("plain", Placement("automatic", (3,), 1, inherited=True)),
+        ("rem1", Placement("inherit", (1,), 1, inherited=True)),
+    ],
+)
+def test_the_placement_follows_from_the_stripes_and_the_default(name: str, placement: Placement) -> None:
+    assert both(name) == placement

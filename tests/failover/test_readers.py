@@ -15,89 +15,10 @@ from strakes.failover.model import ClusterModel, model_of
 from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
-CRM = """\
-node 1: na
-node 2: nb
-primitive dr ocf:linbit:drbd params drbd_resource=r0 \\
-    op monitor interval=29s role=Master op monitor interval=31s role=Slave
-primitive fs Filesystem params device=/dev/drbd0 directory=/srv/a fstype=xfs op stop interval=0 timeout=60s
-primitive ip IPaddr2 params ip=10.3.0.10 cidr_netmask=24
-primitive f-na stonith:fence_ipmilan params ip=10.9.0.1 pcmk_host_list=na op monitor interval=60s
-primitive f-nb stonith:fence_ipmilan params ip=10.9.0.2 pcmk_host_list=nb op monitor interval=60s
-group g fs ip
-ms ms-dr dr meta notify=true
-location l-na f-na -inf: na
-location l-nb f-nb rule -inf: #uname eq nb
-colocation c1 inf: g ms-dr:Master
-order o1 inf: ms-dr:promote g:start
-property cib-bootstrap-options: stonith-enabled=true no-quorum-policy=stop
-rsc_defaults rsc-options: resource-stickiness=200
-"""
+_PAIR = Path(__file__).parent / "cases" / "one-pair-in-three-forms"
+FORMS = {path.name: (path.name, path.read_text()) for path in sorted(_PAIR.iterdir())}
+CRM, PCS = FORMS["a.crm"][1], FORMS["setup.sh"][1]
 DANGLING = "clone c missing\ngroup h gone\norder o2 inf: c g\n"
-PCS = """\
-#!/bin/sh
-pcs cluster setup pair na addr=10.1.0.1 nb addr=10.1.0.2
-sudo pcs property set stonith-enabled=true no-quorum-policy=stop
-pcs resource defaults update resource-stickiness=200
-pcs resource create dr ocf:linbit:drbd drbd_resource=r0 op monitor interval=29s role=Promoted \\
-    monitor interval=31s role=Unpromoted promotable ms-dr notify=true
-pcs resource create fs Filesystem device=/dev/drbd0 directory=/srv/a fstype=xfs op stop interval=0 timeout=60s --group g
-pcs resource create ip IPaddr2 ip=10.3.0.10 cidr_netmask=24 --group g
-pcs stonith create f-na fence_ipmilan ip=10.9.0.1 pcmk_host_list=na op monitor interval=60s
-pcs stonith create f-nb fence_ipmilan ip=10.9.0.2 pcmk_host_list=nb op monitor interval=60s
-pcs constraint location f-na avoids na && pcs constraint location f-nb avoids nb
-pcs constraint colocation add g with Promoted ms-dr INFINITY
-pcs constraint order promote ms-dr then start g
-"""
-OLD_PCS_CONFIG = """\
-Cluster Name: pair
-Corosync Nodes:
- na nb
-Pacemaker Nodes:
- na nb
-
-Resources:
- Group: g
-  Resource: fs (class=ocf provider=heartbeat type=Filesystem)
-   Attributes: device=/dev/drbd0 directory=/srv/a fstype=xfs
-   Operations: monitor interval=20s timeout=40s (fs-monitor-20s)
-               stop interval=0s timeout=60s (fs-stop-0s)
-  Resource: ip (class=ocf provider=heartbeat type=IPaddr2)
-   Attributes: cidr_netmask=24 ip=10.3.0.10
- Master: ms-dr
-  Meta Attrs: notify=true
-  Resource: dr (class=ocf provider=linbit type=drbd)
-   Attributes: drbd_resource=r0
-   Operations: monitor interval=29s role=Master (dr-monitor-29s)
-               monitor interval=31s role=Slave (dr-monitor-31s)
-
-Stonith Devices:
- Resource: f-na (class=stonith type=fence_ipmilan)
-  Attributes: ip=10.9.0.1 pcmk_host_list=na
- Resource: f-nb (class=stonith type=fence_ipmilan)
-  Attributes: ip=10.9.0.2 pcmk_host_list=nb
-Fencing Levels:
-
-Location Constraints:
-  Resource: f-na
-    Disabled on: na (score:-INFINITY) (id:l-na)
-  Resource: f-nb
-    Disabled on: nb (score:-INFINITY) (id:l-nb)
-Ordering Constraints:
-  promote ms-dr then start g (kind:Mandatory) (id:o1)
-Colocation Constraints:
-  g with ms-dr (score:INFINITY) (rsc-role:Started) (with-rsc-role:Master) (id:c1)
-
-Resources Defaults:
- resource-stickiness: 200
-Operations Defaults:
- No defaults set
-
-Cluster Properties:
- no-quorum-policy: stop
- stonith-enabled: true
-"""
-FORMS = {"crm": ("a.crm", CRM), "pcs commands": ("setup.sh", PCS), "pcs 0.9 config": ("pcs-config.txt", OLD_PCS_CONFIG)}
 
 
 def _model(directory: Path, name: str, text: str) -> ClusterModel:
@@ -260,7 +181,7 @@ def test_truncated_text_is_read_without_an_error() -> None:
     from strakes.failover.pcs_config import read_pcs_config
 
     for read in (read_crm, read_pcs_commands, read_pcs_config):
-        for text in (CRM, PCS, OLD_PCS_CONFIG):
+        for _, text in FORMS.values():
             for cut in range(0, len(text), 7):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")

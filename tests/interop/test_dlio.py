@@ -25,38 +25,7 @@ from strakes.model.plan import Phase
 KEYS = keys_of("dlio")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # DLIO's configuration of UNet3D, with key names of its current and older versions.
-UNET3D = """
-model: unet3d
-framework: pytorch
-workflow:
-  generate_data: False
-  train: True
-  checkpoint: True
-dataset:
-  data_folder: DATA/unet3d/
-  format: npz
-  num_files_train: 168
-  num_samples_per_file: 1
-  record_length: 146600628
-  record_length_stdev: 68341808
-  record_length_resize: 2097152
-reader:
-  data_loader: pytorch
-  batch_size: 7
-  read_threads: 4
-  file_shuffle: seed
-  sample_shuffle: seed
-train:
-  epochs: 5
-  computation_time: 0.323
-checkpoint:
-  checkpoint_folder: DATA/checkpoints
-  checkpoint_after_epoch: 5
-  epochs_between_checkpoints: 2
-  model_size: 499153191
-metric:
-  au: 0.90
-"""
+UNET3D = (Path(__file__).parent / "configurations" / "unet3d.yaml").read_text()
 SMALL = """
 workflow: {generate_data: True, train: True}
 dataset: {data_folder: DATA, format: npz, num_files_train: 40, record_length_bytes: 4096}

@@ -82,57 +82,7 @@ def test_the_minimal_configuration_is_the_standard_run(tmp_path: Path) -> None:
 
 
 # A configuration with comments, empty values, mixed case, and all keys that have no effect in strakes.
-EVERYTHING = """
-# a comment
-[global]
-datadir = DATADIR   # where it runs
-timestamp-datadir = TRUE
-resultdir = ./results
-timestamp-resultdir = TRUE
-api = POSIX
-drop-caches = FALSE
-drop-caches-cmd = sudo -n bash -c "echo 3 > /proc/sys/vm/drop_caches"
-io-buffers-on-gpu = FALSE
-verbosity = 1
-scc = FALSE
-dataPacketType = timestamp
-[debug]
-stonewall-time = 30
-pause-dir =
-[ior-easy]
-API =
-transferSize = 1m
-blockSize = 64m
-filePerProc = FALSE
-uniqueDir = TRUE
-run = TRUE
-verbosity =
-[ior-easy-write]
-API = POSIX
-[mdtest-easy]
-n = 500
-[find-easy]
-external-script =
-nproc =
-run = TRUE
-pfind-queue-length = 10000
-[ior-hard]
-segmentCount = 200
-collective =
-[ior-hard-write]
-posix.odirect =
-[mdtest-hard]
-n = 100
-files-per-dir =
-[mdworkbench]
-waiting-time = 0.0
-run = FALSE
-[mdtest-hard-stat]
-run = TRUE
-[ior-rnd4K-easy-read]
-API =
-run = TRUE
-"""
+EVERYTHING = (Path(__file__).parent / "configurations" / "everything.ini").read_text()
 
 
 def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_without_effect(tmp_path: Path) -> None:

@@ -34,6 +34,18 @@ def target() -> Iterator[Path]:
         yield place
 
 
+@pytest.fixture
+def place(mount: Path) -> Iterator[Path]:
+    """Create a marked directory on the mount, and check afterwards that nothing else is left in it."""
+    directory = mount / "marked"
+    directory.mkdir()
+    (directory / ".strakes-marker").write_text("{}")
+    yield directory
+    assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
+    (directory / ".strakes-marker").unlink()
+    directory.rmdir()
+
+
 def started(*arguments: str | Path) -> subprocess.Popen[str]:
     """Start the command line with these arguments, in its own process group."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

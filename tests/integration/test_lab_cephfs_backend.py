@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,18 +30,6 @@ def mount(shared_labs: Labs) -> Path:
         if why := engine.start().absent.get("cephfs"):
             pytest.skip(why["why"])
     return shared_labs.up("ceph --osds 1 --mds 1 --standby 0 --store memstore --osd-size 2GiB")
-
-
-@pytest.fixture
-def place(mount: Path) -> Iterator[Path]:
-    """Create a marked directory on the mount, and check afterwards that nothing else is left in it."""
-    directory = mount / "marked"
-    directory.mkdir()
-    (directory / ".strakes-marker").write_text("{}")
-    yield directory
-    assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
-    (directory / ".strakes-marker").unlink()
-    directory.rmdir()
 
 
 def items(operation: str, **more: object) -> MetadataPhase:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import wait_for
 from lab.running import Labs
 from strakes.lab.cgroup import hierarchy_of
 
@@ -44,10 +45,7 @@ def test_a_file_system_in_use_is_unmounted_only_by_force(labs: Labs) -> None:
         )
         assert mount.is_mount() and labs.status("xfs")["condition"] == "up"
         forced = labs.begin("down", "xfs", "--force")
-        deadline = time.monotonic() + 20
-        while mount.is_mount():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: not mount.is_mount(), 20)
     finally:
         user.kill()
         user.wait()

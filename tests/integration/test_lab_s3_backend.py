@@ -7,14 +7,13 @@ import json
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import ROOT, StrakesRunner, wait_for
 from lab.running import Labs, need
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Plan
@@ -63,17 +62,6 @@ def mount(lab: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> 
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert keys_in_bucket() == [] and uploads_in_bucket() == []
-
-
-@pytest.fixture
-def place(mount: Path) -> Iterator[Path]:
-    directory = mount / "marked"
-    directory.mkdir()
-    (directory / ".strakes-marker").write_text("{}")
-    yield directory
-    assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
-    (directory / ".strakes-marker").unlink()
-    directory.rmdir()
 
 
 def workspace_in(place: Path) -> Path:
@@ -194,10 +182,7 @@ def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: 
         assert engine.stdin is not None
         engine.stdin.write(json.dumps(request).encode() + b"\n")
         engine.stdin.flush()
-        deadline = time.monotonic() + 60
-        while len(uploads_in_bucket()) < 2:
-            assert time.monotonic() < deadline and engine.poll() is None
-            time.sleep(0.1)
+        wait_for(lambda: len(uploads_in_bucket()) >= 2)
         engine.kill()
     assert keys_in_bucket() == [f"{directory.name}/p/.strakes-marker"]
     report = clean(place, force=True)

@@ -6,12 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import wait_for
 from integration.test_lab_hosts import ENDLESS, Hosts
 from lab.running import Labs
 from runs.test_mpi import needs_mpi
@@ -118,10 +118,7 @@ def test_a_cancelled_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -
     job = submitted(slurm, *study, "20s")
     assert job.stdout is not None
     number = job.stdout.readline().strip()
-    deadline = time.monotonic() + 80
-    while sum(visit["purpose"] == "measure" for visit in visits(slurm)) <= 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(lambda: sum(visit["purpose"] == "measure" for visit in visits(slurm)) > 2, 80)
     subprocess.run(slurm.words("login", "scancel", "--batch", "--signal=TERM", number), check=True)
     job.communicate(timeout=60)
     assert job.returncode == 130

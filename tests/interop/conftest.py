@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from strakes.model.cell import Cell
-from strakes.runs.records import FactsFound
 from strakes.runs.run import Run
-from strakes.runs.store import Store
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
-from studies.world import context, flat, stored, visits_of
+from studies.world import context, flat, store_run, stored, visits_of
 
 MakeRun = Callable[..., Run]
 
@@ -33,25 +31,16 @@ def make_run(tmp_path: Path) -> MakeRun:
     def make(
         day: int = 0, speed: float = 1.0, noise: float = 0.02, fingerprint: str = "0" * 16, host: str = "n1"
     ) -> Run:
-        options = {
-            "fingerprint": fingerprint,
-            "studies": [study.name for study in studies],
-            "confidence": 0.9,
-            "relative_half_width": 0.1,
-            "budget_s": 60.0,
-            "command": f"strakes survey {target}",
-        }
-        when = datetime(2026, 1, 1, 3, 0, tzinfo=UTC) + timedelta(days=day)
-        with Store().create(
-            "survey", "survey", target, options, {"host": host, "kernel": "6.1"}, measured_at=when
-        ) as writer:
-            writer.write_cells(cells)
-            facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
-            writer.append_event(FactsFound(facts))
-            visits = visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise)
-            for visit in stored(visits):
-                writer.append_visit(visit)
-            writer.finish("complete")
-            return Store().open(writer.id)
+        visits = visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise)
+        return store_run(
+            target,
+            cells,
+            stored(visits),
+            {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34},
+            environment={"host": host, "kernel": "6.1"},
+            measured_at=datetime(2026, 1, 1, 3, 0, tzinfo=UTC) + timedelta(days=day),
+            fingerprint=fingerprint,
+            studies=[study.name for study in studies],
+        )
 
     return make

@@ -12,10 +12,9 @@ from strakes.cli.main import run as strakes
 from strakes.model.cell import Cell
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
-from strakes.runs.records import FactsFound
 from strakes.runs.store import Store
 from strakes.studies.registry import NAMES, studies
-from studies.world import NEEDS, context, flat, visits_of
+from studies.world import NEEDS, context, flat, store_run, visits_of
 from studies.world import stored as stored_visits
 
 
@@ -27,21 +26,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     target.mkdir()
     contexts = ((study, context(**NEEDS.get(study.name, {}))) for study in studies())
     cells = [cell for study, known in contexts for cell in study.cells(known) if isinstance(cell, Cell)]
-    options = {
-        "studies": list(NAMES),
-        "confidence": 0.9,
-        "relative_half_width": 0.1,
-        "budget_s": 60.0,
-        "command": f"strakes survey {target}",
-    }
-    with Store().create("survey", "survey", target, options, {"host": "n1", "kernel": "6.1"}) as writer:
-        writer.write_cells(cells)
-        facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
-        writer.append_event(FactsFound(facts))
-        for visit in stored_visits(visits_of(cells, flat, blocks=6, noise=0.02)):
-            writer.append_visit(visit)
-        writer.finish("complete")
-        return writer.id
+    facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
+    visits = stored_visits(visits_of(cells, flat, blocks=6, noise=0.02))
+    return store_run(target, cells, visits, facts, studies=list(NAMES)).id
 
 
 def test_a_stored_run_is_rendered_again(stored: str, capsys: pytest.CaptureFixture[str]) -> None:

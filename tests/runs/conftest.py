@@ -11,6 +11,7 @@ import pytest
 from mounts import tmpfs_mounted
 from strakes.base.errors import EnvironmentLacksError
 from strakes.runs.engine import LocalEngine, find_engine
+from strakes.runs.messages import Progress
 from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
@@ -78,6 +79,17 @@ def fake_engine(tmp_path: Path) -> FakeEngine:
         return path
 
     return make
+
+
+def once(act: Callable[[], object], when: Callable[[Progress], bool] = lambda _: True) -> Callable[[Progress], None]:
+    """Return a progress callback that calls ``act`` once, at the first progress for which ``when`` holds."""
+    calls = [act]
+
+    def on_progress(progress: Progress) -> None:
+        if calls and when(progress):
+            calls.pop()()
+
+    return on_progress
 
 
 MakeRun = Callable[..., RunWriter]

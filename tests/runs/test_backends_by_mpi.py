@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from mounts import tmpfs_mounted
+from runs.conftest import once
 from runs.test_faults import marked
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import ProbePhase, Stop, TransferPhase
@@ -110,14 +111,7 @@ def engine(engines: Callable[[Way], MpiEngine], way: Way) -> MpiEngine:
 
 
 def in_pause(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, while the phase ``pause`` is running."""
-    calls = [act]
-
-    def on_progress(progress: Progress) -> None:
-        if calls and progress.name == "pause":
-            calls.pop()()
-
-    return on_progress
+    return once(act, lambda progress: progress.name == "pause")
 
 
 def effective(result: PlanResult, phase: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mounts import loop_mounted, tmpfs_mounted, unmount
+from runs.conftest import once
 from strakes.model.phases import MetadataPhase, Stop, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
@@ -37,14 +38,7 @@ def marked(place: Path) -> Path:
 
 def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]:
     """Return a progress callback that calls ``act`` once, when the phase has done its first operation."""
-    done: list[bool] = []
-
-    def on_progress(progress: Progress) -> None:
-        if not done and progress.name == phase and progress.operations > 0:
-            done.append(True)
-            act()
-
-    return on_progress
+    return once(act, lambda progress: progress.name == phase and progress.operations > 0)
 
 
 def run(engine: LocalEngine, plan: Plan, directory: Path, act: Callable[[Progress], None] | None = None) -> PlanResult:

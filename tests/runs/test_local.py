@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from runs.conftest import once
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, Stop, TransferPhase
 from strakes.model.plan import Plan
@@ -40,18 +41,6 @@ ENDLESS = Plan(
 
 def write_plan(bytes_per_rank: int) -> Plan:
     return Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", MIB, bytes_per_rank),))
-
-
-def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, at the first progress."""
-    done = threading.Event()
-
-    def on_progress(progress: Progress) -> None:
-        if not done.is_set():
-            done.set()
-            act()
-
-    return on_progress
 
 
 def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: Workspace) -> None:
@@ -140,7 +129,7 @@ def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, worksp
 
     pid = engine.start().pid
     with pytest.raises(KeyboardInterrupt):
-        engine.run(ENDLESS, workspace.path, "c", 3600, when_running(interrupt))
+        engine.run(ENDLESS, workspace.path, "c", 3600, once(interrupt))
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
     assert engine.start().pid == pid
@@ -148,7 +137,7 @@ def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, worksp
 
 def test_a_killed_engine_is_reported_swept_up_after_and_replaced(engine: LocalEngine, workspace: Workspace) -> None:
     pid = engine.start().pid
-    result = engine.run(ENDLESS, workspace.path, "k", 3600, when_running(lambda: os.kill(pid, signal.SIGKILL)))
+    result = engine.run(ENDLESS, workspace.path, "k", 3600, once(lambda: os.kill(pid, signal.SIGKILL)))
     assert (result.ended, result.cleaned, result.left) == ("died", True, ())
     assert "SIGKILL" in result.errors[-1].why
     assert result.errors[-1].where["operation"] == "stat"
@@ -172,7 +161,7 @@ def test_a_stopped_engine_is_over_its_limit(
     monkeypatch.setattr("strakes.runs.engine._OVERTIME_S", 0.5)
     monkeypatch.setattr("strakes.runs.engine._STOP_S", 0.5)
     pid = engine.start().pid
-    result = engine.run(ENDLESS, workspace.path, "s", 1.0, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
+    result = engine.run(ENDLESS, workspace.path, "s", 1.0, once(lambda: os.kill(pid, signal.SIGSTOP)))
     assert (result.ended, result.cleaned) == ("limit", True)
     assert result.errors[-1].where["operation"] == "stat"
     assert "1.50 s" in result.errors[-1].what

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 
 from mounts import loop_mounted
+from runs.conftest import once
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import MetadataPhase, MixedPhase, Part, ProbePhase, StagePhase, Stop, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
 from strakes.runs.impact import UNLIMITED, Impact
 from strakes.runs.launch import Launch
-from strakes.runs.messages import Progress
 from strakes.runs.mpi import MpiEngine, find_mpiexec
 from strakes.runs.mpi_family import find_mpi_engine
 from strakes.targets.workspace import Workspace
@@ -63,17 +63,6 @@ def engine() -> Iterator[MpiEngine]:
 
 def pid_of(engine: MpiEngine, rank: int) -> int:
     return next(int(process.split()[1]) for process, number in engine.start().ranks.items() if number == rank)
-
-
-def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, at the first progress."""
-    calls = [act]
-
-    def on_progress(progress: Progress) -> None:
-        if calls:
-            calls.pop()()
-
-    return on_progress
 
 
 @needs_mpi
@@ -125,7 +114,7 @@ def test_more_ranks_than_processes_are_refused_with_what_to_do(engine: MpiEngine
 @needs_mpi
 def test_a_cancelled_plan_ends_in_order(engine: MpiEngine, workspace: Workspace) -> None:
     pid = engine.start().pid
-    result = engine.run(ENDLESS, workspace.path, "c", 3600, when_running(engine.cancel))
+    result = engine.run(ENDLESS, workspace.path, "c", 3600, once(engine.cancel))
     assert (result.ended, result.cleaned) == ("cancelled", True)
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
     assert engine.start().pid == pid
@@ -147,7 +136,7 @@ def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
             struck.append(time.monotonic())
             os.kill(pid, how)
 
-        result = engine.run(ENDLESS, workspace.path, "k", 3600, when_running(strike))
+        result = engine.run(ENDLESS, workspace.path, "k", 3600, once(strike))
         took_s = time.monotonic() - struck[0]
         assert {(error.where["host"], error.where["rank"]) for error in result.errors} == {(host, victim)}
         assert result.ended in ("failed", "died", "limit")
@@ -167,7 +156,7 @@ def test_the_first_process_may_be_silent_as_long_as_is_set_and_the_file_system_i
     with MpiEngine(Launch("mpi", 4)) as engine:
         engine.start()
         pid = pid_of(engine, 0)
-        result = engine.run(ENDLESS, workspace.path, "s", 3600, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
+        result = engine.run(ENDLESS, workspace.path, "s", 3600, once(lambda: os.kill(pid, signal.SIGSTOP)))
     (error,) = result.errors
     assert error.what == "the engine sent nothing for 3.00 s"
     assert "file system" not in error.why + error.remedy
@@ -249,7 +238,7 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
         with MpiEngine(Launch("mpi", 2)) as engine:
             pids = [pid_of(engine, rank) for rank in (0, 1)]
             with frozen(place) as freeze:
-                result = engine.run(Plan(2, (write,)), workspace.path, "f", 2, when_running(freeze))
+                result = engine.run(Plan(2, (write,)), workspace.path, "f", 2, once(freeze))
                 assert all(Path(f"/proc/{pid}").exists() for pid in pids)
         assert (result.ended, result.cleaned, bool(result.left), swept) == ("failed", False, True, [])
         assert {error.where["host"] for error in result.errors} == {platform.node()}

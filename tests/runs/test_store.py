@@ -16,6 +16,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import default_root
 from strakes.model.cell import Cell
 from strakes.runs.records import CellDropped, Visit
+from strakes.runs.run import FinishedStatus
 from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 
@@ -150,12 +151,18 @@ def test_resuming_takes_the_newest_of_the_same_fingerprint(store: Store, make_ru
         assert "new" in again.id
 
 
-def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun) -> None:
+@pytest.mark.parametrize(
+    ("status", "fingerprint", "why"),
+    [("complete", "f", "complete"), ("interrupted", "g", "no run with this directory and these options")],
+)
+def test_a_complete_run_or_one_with_other_options_is_not_resumed(
+    store: Store, make_run: MakeRun, status: FinishedStatus, fingerprint: str, why: str
+) -> None:
     with make_run() as writer:
-        writer.finish("complete")
-    with pytest.raises(BadInputError, match="complete") as caught:
-        store.resume("f")
-    assert writer.id in caught.value.remedy
+        writer.finish(status)
+    with pytest.raises(BadInputError, match=why) as caught:
+        store.resume(fingerprint)
+    assert status != "complete" or writer.id in caught.value.remedy
 
 
 def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun) -> None:
@@ -163,13 +170,6 @@ def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: Make
         assert store.runs()[0].status == "running"
         with pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
             store.resume("f")
-
-
-def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun) -> None:
-    with make_run() as writer:
-        writer.finish("interrupted")
-    with pytest.raises(BadInputError, match="no run with this directory and these options"):
-        store.resume("g")
 
 
 def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_run: MakeRun) -> None:

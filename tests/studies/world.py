@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from strakes.base.units import GIB, KIB, MIB
@@ -14,7 +16,9 @@ from strakes.model.plan import Phase
 from strakes.model.portrait import SkippedCell
 from strakes.model.record import from_record
 from strakes.model.results import Results
-from strakes.runs.records import Visit
+from strakes.runs.records import FactsFound, Visit
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 from strakes.studies.study import Context, Pilot, Study
 from strakes.survey.analysis_answers import answers_of, questions_of
 from strakes.survey.analysis_collect import collect
@@ -157,3 +161,27 @@ def results_of(
 def flat(phase: Phase, ranks: int) -> float:
     """Return the same rate for every setting."""
     return 20_000.0 if isinstance(phase, MetadataPhase | SmallFilesPhase) else 1000.0 * MIB
+
+
+def store_run(
+    target: Path,
+    cells: Sequence[Cell],
+    visits: Sequence[Visit],
+    facts: Mapping[str, Any],
+    *,
+    kind: str = "survey",
+    environment: Mapping[str, Any] | None = None,
+    measured_at: datetime | None = None,
+    **options: Any,
+) -> Run:
+    """Store a complete run with these cells and visits, and return it."""
+    usual = {"confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": f"strakes {kind} {target}"}
+    with Store().create(
+        kind, kind, target, usual | options, environment or {"host": "n1"}, measured_at=measured_at
+    ) as writer:
+        writer.write_cells(cells)
+        writer.append_event(FactsFound(dict(facts)))
+        for visit in visits:
+            writer.append_visit(visit)
+        writer.finish("complete")
+        return Store().open(writer.id)

@@ -16,14 +16,12 @@ from strakes.cli.compare import command
 from strakes.model.cell import Cell, Measure
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
-from strakes.runs.records import FactsFound
 from strakes.runs.run import Run
-from strakes.runs.store import Store
 from strakes.stats.ratios import Verdict
 from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
 from strakes.survey.compare_runs import compare_runs
 from strakes.survey.comparison_text import render
-from studies.world import stored, visits_of
+from studies.world import store_run, stored, visits_of
 
 MakeRun = Callable[..., Run]
 
@@ -44,13 +42,7 @@ def cell_of(plan: Plan, key: str = "plan", **settings: Any) -> Cell:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
-    return Store()
-
-
-@pytest.fixture
-def make_run(store: Store, tmp_path: Path) -> MakeRun:
+def make_run(tmp_path: Path) -> MakeRun:
     """Return a function that stores a run of the given cells and opens it.
 
     ``rate`` is in operations/s, ``noise`` its relative scatter, ``drift`` the loss per block, ``at`` the Unix time of
@@ -69,26 +61,14 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
         client_s: float | None = None,
         kind: str = "run",
     ) -> Run:
-        options = {
-            "studies": ["plan"],
-            "confidence": 0.9,
-            "relative_half_width": 0.1,
-            "budget_s": 60.0,
-            "command": "strakes run",
-        }
-        visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
-        with store.create(
-            kind, "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
-        ) as writer:
-            writer.write_cells(cells)
-            writer.append_event(FactsFound({}))
-            for visit in stored(visits):
-                slowed = (1 - drift) ** visit.block
-                samples = tuple(replace(one, operations_per_s=one.operations_per_s * slowed) for one in visit.samples)
-                started_unix_s = at + visit.visit
-                writer.append_visit(replace(visit, client_s=client_s, samples=samples, started_unix_s=started_unix_s))
-            writer.finish("complete")
-        return store.open(writer.id)
+        visits = []
+        for visit in stored(visits_of(cells, lambda phase, ranks: rate, blocks, noise)):
+            slowed = (1 - drift) ** visit.block
+            samples = tuple(replace(one, operations_per_s=one.operations_per_s * slowed) for one in visit.samples)
+            started_unix_s = at + visit.visit
+            visits.append(replace(visit, client_s=client_s, samples=samples, started_unix_s=started_unix_s))
+        environment = {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
+        return store_run(tmp_path / "target", cells, visits, {}, kind=kind, environment=environment, studies=["plan"])
 
     return make
 

@@ -14,13 +14,9 @@ from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.study import Study
 from strakes.survey.amounts import FEWEST_BLOCKS
 from strakes.survey.schedule import MOST_RUNS, Schedule
-from studies.world import context, flat, stored, visits_of
+from studies.world import cells_of, flat, stored, visits_of
 
 FACTS = {"remote": False, "memory_bytes": 1 << 34}
-
-
-def cells_of(study: Study) -> list[Cell]:
-    return [one for one in study.cells(context(striping=None)) if isinstance(one, Cell)]
 
 
 def schedule(of: list[Cell], study: Study | None = None, precision: float = 0.1) -> Schedule:
@@ -28,7 +24,7 @@ def schedule(of: list[Cell], study: Study | None = None, precision: float = 0.1)
 
 
 def test_a_block_visits_every_open_cell_once_in_an_order_that_changes() -> None:
-    some = cells_of(Overview())
+    some = cells_of(Overview(), striping=None)
     plan = schedule(some)
     orders = []
     for block in range(1, 5):
@@ -46,7 +42,7 @@ def direct_is_fast(phase: Phase, ranks: int) -> float:
 
 
 def test_cells_of_answered_questions_are_not_visited_again() -> None:
-    some = cells_of(Overview())
+    some = cells_of(Overview(), striping=None)
     plan = schedule(some)
     # With little noise the first interim look answers everything: O_DIRECT is faster, other settings are alike.
     visits = stored(visits_of(some, direct_is_fast, 6, 0.01))
@@ -58,7 +54,7 @@ def test_cells_of_answered_questions_are_not_visited_again() -> None:
 
 
 def test_undecided_cells_stay_open_until_the_maximum_number_of_runs() -> None:
-    some = cells_of(Overview())
+    some = cells_of(Overview(), striping=None)
     plan = schedule(some)
     visits = stored(visits_of(some, flat, MOST_RUNS, 0.8))
     for visit in visits:
@@ -69,7 +65,7 @@ def test_undecided_cells_stay_open_until_the_maximum_number_of_runs() -> None:
 
 def test_a_cell_without_a_question_is_open_until_it_is_precise() -> None:
     study = ReplicationCost()
-    some = cells_of(study)
+    some = cells_of(study, striping=None)
     plans = [schedule(some, study, precision) for precision in (0.5, 0.001)]
     visits = stored(visits_of(some, flat, 6, 0.1))
     for plan in plans:
@@ -80,7 +76,7 @@ def test_a_cell_without_a_question_is_open_until_it_is_precise() -> None:
 
 
 def test_a_resumed_schedule_finishes_the_block_that_was_cut_short() -> None:
-    some = cells_of(Overview())
+    some = cells_of(Overview(), striping=None)
     order = [cell.key for cell in schedule(some).next_block()]
     resumed = schedule(some)
     for visit in stored(visits_of([cell for cell in some if cell.key in order[:2]], flat, 1, 0.5)):
@@ -89,7 +85,7 @@ def test_a_resumed_schedule_finishes_the_block_that_was_cut_short() -> None:
 
 
 def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -> None:
-    some = [replace(cell, priority=1) for cell in cells_of(Overview())]
+    some = [replace(cell, priority=1) for cell in cells_of(Overview(), striping=None)]
     some[-1] = replace(some[-1], priority=3)
     some[-2] = replace(some[-2], priority=2)
     plan = schedule(some)
@@ -99,7 +95,7 @@ def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -
 
 @pytest.mark.parametrize("visit_s", [0.1, 1.0])
 def test_only_cells_that_do_not_fit_are_dropped(visit_s: float) -> None:
-    some = [replace(cell, priority=2) for cell in cells_of(Overview())]
+    some = [replace(cell, priority=2) for cell in cells_of(Overview(), striping=None)]
     plan = schedule(some)
     for visit in stored(visits_of(some, flat, 1, 0.5)):
         plan.record(replace(visit, elapsed_s=visit_s))

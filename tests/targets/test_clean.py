@@ -198,22 +198,20 @@ def test_a_link_of_our_name_is_not_followed(tmp_path: Path, victim: Path, force:
     assert (victim / "precious").read_text() == "data"
 
 
-def test_a_marker_that_is_a_link_does_not_count(tmp_path: Path, victim: Path) -> None:
+@pytest.mark.parametrize(
+    ("make_other", "why"),
+    [
+        (os.mkfifo, "not a regular file"),
+        (os.mkdir, "not a regular file"),
+        (lambda path: path.symlink_to(path.parents[1] / "marker"), "a symbolic link"),
+    ],
+)
+def test_a_marker_that_is_no_file_does_not_count(tmp_path: Path, make_other: Callable[[Path], None], why: str) -> None:
     place = make(tmp_path)
-    (place / MARKER_NAME).rename(victim / "marker")
-    (place / MARKER_NAME).symlink_to(victim / "marker")
-    assert clean(tmp_path).ignored[0].why == "its marker is a symbolic link"
-    assert (place / "file").exists()
-
-
-@pytest.mark.parametrize("make_other", [os.mkfifo, os.mkdir])
-def test_a_marker_that_is_a_pipe_or_a_directory_does_not_count(
-    tmp_path: Path, make_other: Callable[[Path], None]
-) -> None:
-    place = make(tmp_path)
-    (place / MARKER_NAME).unlink()
+    (place / MARKER_NAME).rename(tmp_path / "marker")
     make_other(place / MARKER_NAME)
-    assert clean(tmp_path).ignored[0].why == "its marker is not a regular file"
+    assert clean(tmp_path).ignored[0].why == f"its marker is {why}"
+    assert (place / "file").exists()
 
 
 @pytest.mark.parametrize("of", ["directory", "marker", "both"])

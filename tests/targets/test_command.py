@@ -30,10 +30,12 @@ def test_output_and_status_are_kept() -> None:
     done = run(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (done.status, done.stdout, done.stderr) == (3, "out\n", "err\n")
     assert done.argv[0] == "sh"
-
-
-def test_a_command_ended_by_a_signal_says_so() -> None:
+    assert run(["cat"]).stdout == ""  # standard input is empty
+    assert len(run(["head", "-c", "5000000", "/dev/zero"]).stdout) == 5_000_000
+    assert os.fsencode(run(["printf", "caf\\351"]).stdout) == b"caf\xe9"
     assert run(["sh", "-c", "kill -9 $$"]).status == -signal.SIGKILL
+    # It cannot ask on a terminal.
+    assert run(["sh", "-c", "exec 2>/dev/null; read answer < /dev/tty"]).status != 0
 
 
 def test_a_sleeping_child_is_killed_at_the_limit_and_the_command_is_named() -> None:
@@ -42,6 +44,9 @@ def test_a_sleeping_child_is_killed_at_the_limit_and_the_command_is_named() -> N
     assert caught.value.where == "sleep 60"
     assert "0.2 s" in caught.value.what
     assert isinstance(caught.value, MeasurementError)
+    with pytest.raises(CommandTimeout) as caught:
+        run(["sh", "-c", "echo still waiting for OST0003 >&2; exec sleep 60"], 0.5)
+    assert caught.value.why == "still waiting for OST0003"
 
 
 def test_its_children_are_killed_with_it(tmp_path: Path) -> None:
@@ -53,33 +58,11 @@ def test_its_children_are_killed_with_it(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_output_before_the_time_limit_is_in_the_error() -> None:
-    with pytest.raises(CommandTimeout) as caught:
-        run(["sh", "-c", "echo still waiting for OST0003 >&2; exec sleep 60"], 0.5)
-    assert caught.value.why == "still waiting for OST0003"
-
-
-def test_a_command_that_reads_standard_input_gets_none() -> None:
-    assert run(["cat"]).stdout == ""
-
-
-def test_a_command_cannot_ask_on_a_terminal() -> None:
-    assert run(["sh", "-c", "exec 2>/dev/null; read answer < /dev/tty"]).status != 0
-
-
 def test_a_background_process_does_not_keep_the_command_waiting(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     done = run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; echo done"])
     os.kill(int(pid_file.read_text()), signal.SIGKILL)
     assert done.stdout == "done\n"
-
-
-def test_much_output_does_not_block_the_command() -> None:
-    assert len(run(["head", "-c", "5000000", "/dev/zero"]).stdout) == 5_000_000
-
-
-def test_names_that_are_not_utf8_keep_their_bytes() -> None:
-    assert os.fsencode(run(["printf", "caf\\351"]).stdout) == b"caf\xe9"
 
 
 def test_messages_are_in_english_in_every_locale(monkeypatch: pytest.MonkeyPatch) -> None:

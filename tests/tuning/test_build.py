@@ -16,12 +16,10 @@ from strakes.model.plan import Plan
 from strakes.model.portrait import Portrait
 from strakes.report.facts import facts_of
 from strakes.report.findings import to_document
-from strakes.runs.records import FactsFound
-from strakes.runs.store import Store
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.registry import NAMES, studies, study_named
 from strakes.tuning.portraits import build_portrait
-from studies.world import NEEDS, context, flat, stored, visits_of
+from studies.world import NEEDS, context, flat, store_run, stored, visits_of
 
 FACTS = {"file_system": "xfs", "remote": False, "direct_io": True, "cpus": 2, "memory_bytes": 24 * GIB}
 TRANSFERS = [cell for cell in study_named("transfer-size").cells(context()) if isinstance(cell, Cell)]
@@ -35,24 +33,12 @@ def portrait_of(tmp_path: Path) -> Build:
     def build(
         visits: list[dict[str, Any]], cells: list[Cell] = TRANSFERS, *names: str, facts: Mapping[str, Any] = FACTS
     ) -> Portrait:
-        options = {
-            "confidence": 0.9,
-            "relative_half_width": 0.1,
-            "budget_s": 60.0,
-            "command": "strakes survey /scratch",
-        }
-        options["studies"] = list(names) or ["transfer-size"]
-        environment = {"host": "n1", "load_average": [0.1, 0.1, 0.1], "cpus": 2}
         target = tmp_path / "target"
         target.mkdir()
-        store = Store(tmp_path / "store")
-        with store.create("survey", "survey", target, options, environment) as writer:
-            writer.append_event(FactsFound(dict(facts)))
-            writer.write_cells(cells)
-            for visit in stored(visits):
-                writer.append_visit(visit)
-            writer.finish("complete")
-        return build_portrait(store.open(writer.id))
+        environment = {"host": "n1", "load_average": [0.1, 0.1, 0.1], "cpus": 2}
+        studies = list(names) or ["transfer-size"]
+        run = store_run(target, cells, stored(visits), facts, environment=environment, studies=studies)
+        return build_portrait(run)
 
     return build
 

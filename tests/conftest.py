@@ -27,6 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile("strakes", deadline=None)
 settings.load_profile("strakes")
 
+# Processes that tests start import strakes even if it is not installed.
+os.environ["PYTHONPATH"] = str(ROOT / "src")
+
 # A shell starts background jobs with SIGINT ignored, and child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -152,7 +155,7 @@ def strakes() -> StrakesRunner:
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "strakes", *map(str, arguments)],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **(environment or {})},
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -34,8 +34,7 @@ apart._DEAD_AFTER_S = 3.0
 sys.exit(run_apart(work, {PATIENCE_S}, lambda: "server oss1 is silent"))
 """
     words = [sys.executable, "-c", program]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import StrakesRunner
 from mounts import FaultyMount, faulty_mounted
 from strakes.base.errors import MeasurementError
 from strakes.control import drill_guard as guard
@@ -138,10 +137,7 @@ sys.exit(run_apart(work))
 def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: FaultyMount, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     words = [sys.executable, "-c", HANGS, str(mount.place), str(mark)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    with subprocess.Popen(
-        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             while not mark.exists() and process.poll() is None:
                 time.sleep(0.05)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, StrakesRunner, wait_for
+from conftest import StrakesRunner, wait_for
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import default_root
 from strakes.base.processes import process_start
@@ -32,7 +32,6 @@ def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
     words = ("failover", "drill", str(place), *commands, "--before", "1s", "--after", "60s", AGREED)
     return subprocess.Popen(
         [sys.executable, "-m", "strakes", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -100,6 +100,10 @@ def test_a_client_is_called_hit_only_with_enough_operations() -> None:
     assert not outage_of("few", steady([1000, 1010]), 1005).hit
     few = outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005)
     assert not few.hit and not few.known
+    gone = outage_of("ended before", steady([1000, 1001, 1002]), 1050)
+    assert (gone.hit, gone.known) == (False, False)
+    plenty = outage_of("plenty", steady([1000 + number for number in range(100)]), 1050)
+    assert (plenty.hit, plenty.known) == (False, True)
     assert outage_of("some", [*steady([1000, 1001, 1002]), ClientOperation(1006, 1020)], 1005).hit
     assert outage_of("only one", [ClientOperation(1004, 1020)], 1005).hit is False
     assert not outage_of("none", [], 1005).hit
@@ -205,16 +209,6 @@ def test_usual_waits_of_a_client_are_seldom_called_an_outage(kind: str, before_s
     outages = [outage_of("a", operations, 1000 + before_s) for operations in clients]
     assert sum(outage.hit for outage in outages) <= 6
     assert all(outage.known for outage in outages if outage.hit)
-
-
-def test_too_few_operations_leave_the_outage_undecided() -> None:
-    few = [ClientOperation(1000, 1002), ClientOperation(1030, 1031), ClientOperation(1060, 1069)]
-    outage = outage_of("few", few, 1050)
-    assert (outage.hit, outage.known) == (False, False)
-    gone = outage_of("ended before", steady([1000, 1001, 1002]), 1050)
-    assert (gone.hit, gone.known) == (False, False)
-    plenty = outage_of("plenty", steady([1000 + number for number in range(100)]), 1050)
-    assert (plenty.hit, plenty.known) == (False, True)
 
 
 def test_an_outage_far_longer_than_the_checkpoints_of_a_client_is_found() -> None:

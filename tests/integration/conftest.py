@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from lab.running import Labs, own_labs
 from mounts import tmpfs_mounted
 
@@ -48,8 +46,5 @@ def place(mount: Path) -> Iterator[Path]:
 
 def started(*arguments: str | Path) -> subprocess.Popen[str]:
     """Start the command line with these arguments, in its own process group."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "strakes", *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.lab.ceph_monitor import Monitors
 
@@ -70,7 +70,6 @@ def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
     for _ in range(moments):
         worker = subprocess.Popen(
             [sys.executable, "-c", _CHANGER, str(mount)],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -85,19 +85,8 @@ def test_srun_starts_an_open_mpi_engine_with_pmix(slurm: Hosts) -> None:
 
 def test_another_launcher_can_be_given_as_a_command(slurm: Hosts) -> None:
     command = "srun --mpi=pmi2 --input=0 -N 2 -n {ranks} {engine}"
-    done = slurm.strakes(
-        "study",
-        "open-close",
-        slurm.directory,
-        "-n",
-        "2",
-        "--launcher-command",
-        command,
-        "--budget",
-        "1s",
-        "-q",
-        before=JOB,
-    )
+    words = ("study", "open-close", slurm.directory, "-n", "2", "--launcher-command", command, "--budget", "1s", "-q")
+    done = slurm.strakes(*words, before=JOB)
     assert done.returncode == 0, done.stderr
 
 

@@ -34,20 +34,6 @@ def test_two_directories_are_measured_alternately_and_left_empty(
     assert not list(target.iterdir()) and not list(other.iterdir())
 
 
-def test_a_run_made_with_like_can_be_compared_with_the_first(strakes: StrakesRunner, target: Path) -> None:
-    assert strakes("study", "open-close", target, "--budget", "12s", "--quiet").returncode == 0
-    first = Store().open("latest").id
-    assert strakes("study", "open-close", target, "--budget", "12s", "--like", first, "--quiet").returncode == 0
-    second = Store().open("latest").id
-    compared = strakes("compare", first, second, "--json", "-")
-    assert compared.returncode == 0, compared.stderr
-    document = json.loads(compared.stdout)
-    assert document["cells"]
-    # A short budget does not cover all settings, and the two runs may differ in those they leave out.
-    assert all("0 of 1" in cell["why"] for cell in document["unlike"])
-    assert strakes("study", "stream", target, "--like", first).returncode == 2
-
-
 def most_measured() -> int:
     """Return the largest number of measuring visits of a run, not counting its pilot."""
     return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)

@@ -311,12 +311,6 @@ def test_the_values_of_a_figure_keep_their_order(tmp_path: Path) -> None:
     assert merged == {"b": tuple(map(float, range(0, 1000, 3))), "a": tuple(float(n) for n in range(1000) if n % 3)}
 
 
-def test_a_large_sparse_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "sparse").touch()
-    os.truncate(tmp_path / "sparse", 200 * MIB)
-    assert "not known" in read_or_refuse(tmp_path / "sparse")[1]
-
-
 def test_no_file_is_imported_if_one_of_several_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "empty")]) == 2

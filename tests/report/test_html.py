@@ -74,6 +74,12 @@ def test_the_report_is_small_and_refers_to_nothing_outside_itself(report: str, p
     assert all(not script.get("src") for script in page.scripts)
 
 
+def test_claims_have_intervals_and_cited_papers_and_the_licence_are_named(report: str, page: Page) -> None:
+    assert '3.1 times as many files a second as one. <span class="muted whole">[2.88–3.27 times]</span>' in report
+    assert "The above copyright notice and this permission notice shall be included" in report
+    assert "Tianhe-2" in page.text and "Booher" not in page.text
+
+
 def test_every_inner_link_leads_somewhere(page: Page) -> None:
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
@@ -145,15 +151,6 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     assert [text for text in texts if text not in page.text] == []
 
 
-def test_each_claim_at_a_glance_has_its_interval(report: str) -> None:
-    assert '3.1 times as many files a second as one. <span class="muted whole">[2.88–3.27 times]</span>' in report
-
-
-def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:
-    assert "Tianhe-2" in page.text
-    assert "Booher" not in page.text
-
-
 @pytest.mark.parametrize("status", ["interrupted", "partial", "failed"])
 def test_the_report_of_an_incomplete_run_says_so_at_its_head(status: str) -> None:
     portrait = example_portrait()
@@ -175,10 +172,6 @@ def test_the_vendored_library_is_the_one_its_readme_names() -> None:
     assert "v4.1.1" in plotly_bundle()[:200]
     # The library must not contain text that ends or confuses a script element.
     assert not re.search(r"</script|<!--|\r", plotly_bundle(), flags=re.IGNORECASE)
-
-
-def test_the_licence_of_the_library_goes_with_every_report(report: str) -> None:
-    assert "The above copyright notice and this permission notice shall be included" in report
 
 
 def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None:

@@ -95,12 +95,6 @@ def once(act: Callable[[], object], when: Callable[[Progress], bool] = lambda _:
 MakeRun = Callable[..., RunWriter]
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes that tests start import strakes even if it is not installed."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
-
-
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
     directory = tmp_path / "measured"

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from conftest import wait_for
 from runs.conftest import once
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, Stop, TransferPhase
@@ -150,8 +150,7 @@ def test_a_killed_engine_is_reported_swept_up_after_and_replaced(engine: LocalEn
 def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngine, workspace: Workspace) -> None:
     pid = engine.start().pid
     os.kill(pid, signal.SIGKILL)
-    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
-        time.sleep(0.01)
+    wait_until_gone(pid)
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
@@ -191,13 +190,11 @@ engine.run(plan, Path(sys.argv[1]), "v1", 3600, lambda progress: print("running"
 
 def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
     """Start a front end that runs an endless plan; return its process and the pid of its engine."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     process = subprocess.Popen(
         [sys.executable, "-c", FRONT_END, str(workspace.path), json.dumps(ENDLESS.to_json())],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
         start_new_session=True,
     )
     assert process.stdout is not None and process.stderr is not None
@@ -208,10 +205,8 @@ def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
 
 
 def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
-        assert time.monotonic() < deadline, "the engine outlives its front end"
-        time.sleep(0.05)
+    stat = Path(f"/proc/{pid}/stat")
+    wait_for(lambda: not stat.exists() or ") Z " in stat.read_text(), 20)
 
 
 def test_the_engine_of_a_killed_front_end_cleans_up_and_leaves(engine: LocalEngine, workspace: Workspace) -> None:

@@ -83,20 +83,17 @@ def test_data_that_do_not_follow_the_law_have_a_large_residual() -> None:
     assert fit({clients: [rate] * 5 for clients, rate in steps.items()}).worst_residual > 0.3
 
 
-def test_the_same_data_give_the_same_intervals() -> None:
-    rates = {clients: [100.0 * clients + step for step in range(5)] for clients in CLIENTS}
-    assert fit(rates) == fit(rates)
-
-
-@pytest.mark.parametrize("rates", [{1: [1.0], 2: [2.0], 4: [3.0]}, {0: [1.0], 1: [1.0], 2: [2.0], 4: [3.0]}])
-def test_too_few_numbers_of_clients_are_refused(rates: dict[int, list[float]]) -> None:
-    with pytest.raises(ValueError, match="at least 4 numbers of clients"):
+@pytest.mark.parametrize(
+    ("rates", "why"),
+    [
+        ({1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 numbers of clients"),
+        ({0: [1.0], 1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 numbers of clients"),
+        ({1: [1.0], 2: [0.0], 4: [3.0], 8: [4.0]}, "above zero"),
+    ],
+)
+def test_too_few_numbers_of_clients_and_rates_of_zero_are_refused(rates: dict[int, list[float]], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
         fit(rates)
-
-
-def test_a_rate_of_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="above zero"):
-        fit({1: [1.0], 2: [0.0], 4: [3.0], 8: [4.0]})
 
 
 @given(laws, st.lists(st.lists(st.floats(0.8, 1.25), min_size=5, max_size=5), min_size=4, max_size=6))

@@ -184,10 +184,14 @@ def test_the_split_of_requests_is_from_the_counters_of_the_servers() -> None:
         even = cell.settings["placement"] == "manual"
         return {f"mds.{n}": {"md.create": 100.0 if even or n == 0 else 0.0, "client.md.create": 5.0} for n in range(3)}
 
-    study = NamespaceScaling()
-    findings = found(study, measured_by_cell(study, scaling(1.0), servers=servers))
+    findings = served(servers)
     assert "mds.0 33%, mds.1 33%, mds.2 33%" in findings["namespace-scaling-served-manual"].statement
     assert "mds.0 100%, mds.1 0%" in findings["namespace-scaling-served-automatic"].statement
+
+
+def served(servers: ServerCounts) -> dict[str, Finding]:
+    study = NamespaceScaling()
+    return found(study, measured_by_cell(study, scaling(1.0), servers=servers))
 
 
 def counted_by_a_client() -> dict[str, dict[str, float]]:
@@ -198,8 +202,7 @@ def counted_by_a_client() -> dict[str, dict[str, float]]:
 
 
 def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests() -> None:
-    study = NamespaceScaling()
-    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted_by_a_client()))
+    findings = served(lambda cell: counted_by_a_client())
     statement = findings["namespace-scaling-served-automatic"].statement
     assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
     # 4,130 and 8,525 requests.
@@ -215,8 +218,7 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     ],
 )
 def test_without_counters_of_all_targets_the_split_is_unknown(counted: dict[str, dict[str, float]]) -> None:
-    study = NamespaceScaling()
-    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
+    findings = served(lambda cell: counted)
     finding = findings["namespace-scaling-served-manual"]
     assert finding.verdict == "unknown" and "--servers" in finding.needs
 
@@ -234,8 +236,7 @@ def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dic
         "labfs-MDT000a": SILENT,
         "client": {"client.md.open": 9},
     }
-    study = NamespaceScaling()
-    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
+    findings = served(lambda cell: counted)
     for way in ("manual", "automatic"):
         finding = findings[f"namespace-scaling-served-{way}"]
         if "client.md.requests" in asked:

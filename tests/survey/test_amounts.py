@@ -142,8 +142,3 @@ def test_all_amounts_that_do_not_fit_are_reported_together_and_the_suggested_one
         refuse_amounts(replace(fitting, files=files + 1), where, 2)
     with pytest.raises(BadInputError):
         refuse_amounts(replace(fitting, budget_s=0.9 * fitting.budget_s), where, 2)
-
-
-def test_amounts_are_part_of_the_fingerprint() -> None:
-    assert request(data_per_rank=GIB).fingerprint() != request().fingerprint() != request(phase_s=1.0).fingerprint()
-    assert request(files=9, phase_s=2.0).options()["phase_s"] == 2.0

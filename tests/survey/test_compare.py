@@ -98,12 +98,6 @@ def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(ma
     assert any("different times" in text for text in found.caution)
 
 
-def test_a_difference_that_the_time_of_day_explains_gives_no_verdict(make_run: MakeRun) -> None:
-    a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 960.0, noise=0.02, at=1e4)
-    assert compare_runs([a], [b], margin=0.05, confidence=0.9).overall.verdict is not Verdict.SLOWER
-    assert any("different times" in text for text in compare_runs([a], [b], margin=0.05, confidence=0.9).caution)
-
-
 def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
     cells = [cell_of(plan_of(items), f"plan/{items}", items=items) for items in range(100, 110)]
     a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 500.0, blocks=5, at=1e4)

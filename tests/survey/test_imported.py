@@ -114,6 +114,7 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
     document = json.loads(capsys.readouterr().out)
     assert not [one for one in document["unlike"] if "measured in" not in one["why"]]
     assert any(cell["id"].startswith("overview/") for cell in document["cells"])
+    assert strakes(["study", "stream", str(tmp_path), "--like", first.id]) == 2
 
 
 def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

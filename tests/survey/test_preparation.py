@@ -119,46 +119,30 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
     assert plan.inodes_on_target() <= 100
 
 
-def test_a_cost_that_grows_with_the_amount_is_not_taken_for_a_fixed_cost_of_a_visit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", ["growing with the amount", "one small visit"])
+def test_costs_that_are_not_fixed_for_each_visit_do_not_make_phases_shorter(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pilot moves far more data than a phase of a survey, so its removal takes proportionally longer."""
     answer = SimulatedEngine.run
-
-    def removing_too(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
-        result = answer(engine, plan, *given, **options)
-        # The simulated clock advances by sleeping.
-        engine._clock.sleep(0.3 * sum(sample.elapsed_s for sample in result.samples))
-        return result
-
-    quick = survey(EQUAL, log_normal(0.05), 1, tmp_path / "quick")
-    monkeypatch.setattr(SimulatedEngine, "run", removing_too)
-    slow = survey(EQUAL, log_normal(0.05), 1, tmp_path / "slow")
-    lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (quick, slow)]
-    assert lengths[1] > 0.9 * lengths[0]
-    assert lengths[1] >= LONG_ENOUGH_S
-
-
-def test_a_delay_of_one_small_visit_does_not_make_phases_shorter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = SimulatedEngine.run
     small: list[Plan] = []
 
-    def waiting_once(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
+    def delayed(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
         result = answer(engine, plan, *given, **options)
-        if plan == smallest_plan(plan.ranks, 1):
+        # The simulated clock advances by sleeping.
+        if case == "growing with the amount":
+            engine._clock.sleep(0.3 * sum(sample.elapsed_s for sample in result.samples))
+        elif plan == smallest_plan(plan.ranks, 1):
+            engine._clock.sleep(0.0 if small else 0.5)
             small.append(plan)
-            if len(small) == 1:
-                engine._clock.sleep(0.5)
         return result
 
     usual = survey(EQUAL, log_normal(0.05), 1, tmp_path / "usual")
-    monkeypatch.setattr(SimulatedEngine, "run", waiting_once)
-    late = survey(EQUAL, log_normal(0.05), 1, tmp_path / "late")
-    assert small
-    lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (usual, late)]
-    assert lengths[1] > 0.9 * lengths[0]
+    monkeypatch.setattr(SimulatedEngine, "run", delayed)
+    slow = survey(EQUAL, log_normal(0.05), 1, tmp_path / "slow")
+    lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (usual, slow)]
+    assert lengths[1] > 0.9 * lengths[0] and bool(small) == (case == "one small visit")
+    assert lengths[1] >= LONG_ENOUGH_S or small
 
 
 def test_a_device_that_takes_long_to_write_files_back_gets_fewer_of_them() -> None:
@@ -173,12 +157,13 @@ def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
     assert pilot.creates_per_s > 0
 
 
-def test_the_fingerprint_does_not_depend_on_budget_and_seed() -> None:
+def test_the_fingerprint_depends_on_amounts_and_not_on_budget_and_seed() -> None:
     def fingerprint(directory: str = "/tmp", **changes: float) -> str:
         return request(directory=Path(directory), **changes).fingerprint()
 
     assert fingerprint() == fingerprint(budget_s=60.0, seed=9)
-    assert len({fingerprint(), fingerprint(confidence=0.95), fingerprint("/")}) == 3
+    others = (fingerprint(confidence=0.95), fingerprint("/"), fingerprint(data_per_rank=GIB), fingerprint(phase_s=1.0))
+    assert len({fingerprint(), *others}) == 5
 
 
 def test_only_plans_with_metadata_alone_go_through_libcephfs() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from strakes.targets.description import (
     Layout,
     LayoutComponent,
@@ -15,23 +17,38 @@ from strakes.targets.description import (
 )
 from strakes.targets.registry import detect
 
-
-def test_a_new_counter_starts_at_zero() -> None:
-    before, after = {"a": {}, "b": {"x": 1.0}}, {"a": {"x": 3.0}, "b": {"x": 1.0, "y": 2.0}}
-    assert difference(before, after) == {"a": {"x": 3.0}, "b": {"x": 0.0, "y": 2.0}}
-    assert disturbed({"b": before["b"]}, {"b": after["b"]}) == ()
+Counters = dict[str, dict[str, float]]
 
 
-def test_cleared_counters_are_left_out_and_reported() -> None:
-    before, after = {"a": {"x": 5.0, "y": 1.0}, "b": {"x": 1.0}}, {"a": {"x": 2.0, "y": 9.0}, "b": {"x": 4.0}}
-    assert difference(before, after) == {"b": {"x": 3.0}}
-    assert [line.partition(":")[0] for line in disturbed(before, after)] == ["a"]
-
-
-def test_cleared_counters_beyond_their_old_value_are_detected_by_their_start_time() -> None:
-    before, after = {"a": {"x": 5.0, "since_unix_s": 100.0}}, {"a": {"x": 50.0, "since_unix_s": 200.0}}
-    assert difference(before, after) == {}
-    assert "cleared" in disturbed(before, after)[0]
+@pytest.mark.parametrize(
+    ("before", "after", "counted", "told"),
+    [
+        ({"a": {}, "b": {"x": 1.0}}, {"a": {"x": 3.0}, "b": {"x": 1.0}}, {"a": {"x": 3.0}, "b": {"x": 0.0}}, None),
+        ({"b": {"x": 1.0}}, {"b": {"x": 1.0, "y": 2.0}}, {"b": {"x": 0.0, "y": 2.0}}, []),
+        (
+            {"a": {"x": 5.0}, "b": {"x": 1.0}},
+            {"a": {"x": 2.0}, "b": {"x": 4.0}},
+            {"b": {"x": 3.0}},
+            ["a: its counters were cleared"],
+        ),
+        # The start time shows that counters were cleared which have grown beyond their old value since.
+        (
+            {"a": {"x": 5.0, "since_unix_s": 1.0}},
+            {"a": {"x": 9.0, "since_unix_s": 2.0}},
+            {},
+            ["a: its counters were cleared"],
+        ),
+        ({"a": {"x": 1.0}}, {"b": {"x": 1.0}}, {}, ["a: no counters from after", "b: no counters from before"]),
+    ],
+    ids=["a new server", "a new counter", "cleared", "cleared and grown", "seen once"],
+)
+def test_new_cleared_and_missing_counters_are_told_apart(
+    before: Counters, after: Counters, counted: Counters, told: list[str] | None
+) -> None:
+    assert difference(before, after) == counted
+    if told is not None:
+        lines = zip(disturbed(before, after), told, strict=True)
+        assert all(line.startswith(begin) for line, begin in lines)
 
 
 def test_counters_of_the_client_survive_a_restart_of_the_server() -> None:
@@ -42,14 +59,6 @@ def test_counters_of_the_client_survive_a_restart_of_the_server() -> None:
         "a: its counters were cleared or the server was restarted during the measurement",
     )
     assert "the client's" in disturbed({"a": {"client.x": 2.0}}, {"a": {"client.x": 1.0}})[0]
-
-
-def test_a_server_seen_only_once_is_named() -> None:
-    assert difference({"a": {"x": 1.0}}, {"b": {"x": 1.0}}) == {}
-    assert disturbed({"a": {"x": 1.0}}, {"b": {"x": 1.0}}) == (
-        "a: no counters from after the measurement",
-        "b: no counters from before the measurement",
-    )
 
 
 def test_values_that_were_not_requested_do_not_differ() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import wait_for
 from mounts import other_user, tmpfs_mounted
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets import workspace as module
@@ -66,9 +67,7 @@ def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.
                 (workspace.path / "filler").write_bytes(bytes(32 << 20))
         first = marker_of(workspace.path).heartbeat_unix_s
         inode = (workspace.path / MARKER_NAME).stat().st_ino
-        deadline = time.monotonic() + 20
-        while marker_of(workspace.path).heartbeat_unix_s == first:
-            assert time.monotonic() < deadline
+        wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
         assert (workspace.path / MARKER_NAME).stat().st_ino == inode
 
 
@@ -213,10 +212,7 @@ time.sleep(600)
 
 def killed_workspace(directory: Path, run: str = RUN) -> Path:
     """Create a workspace in a process and kill it; return the workspace."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGKILL)

@@ -41,24 +41,30 @@ def test_the_default_is_the_current_setting_of_the_application() -> None:
     }
 
 
-def test_writers_are_merged_only_as_far_as_the_framework_can() -> None:
-    assert levels(offers(app(), ABLE), "writers") == ()
-    assert levels(offers(app(grouping=4), ABLE), "writers") == (2, 4, 8)
-    assert levels(offers(app(grouping=64), ABLE), "writers") == (1, 2, 4, 8)
+SHARED = app(AppPhase("dump", "write", "shared", MIB, collective=True), interface="mpiio")
+SAME = app(AppPhase("mesh", "read", "same", MIB))
+FEW = Abilities(8, 4 * MIB, ("posix", "stdio"))
 
 
-def test_collective_writes_may_have_any_number_of_writers_but_share_one_file() -> None:
-    space = offers(app(AppPhase("dump", "write", "shared", MIB, collective=True), interface="mpiio"), ABLE)
-    assert levels(space, "writers") == (1, 2, 4, 8)
-    assert levels(space, "files") == ()
-    assert levels(space, "interface") == ("posix", "posix direct")
-
-
-def test_settings_that_the_target_lacks_are_not_offered() -> None:
-    able = Abilities(8, 4 * MIB, ("posix", "stdio"))
-    space = offers(app(grouping=8), able)
-    assert levels(space, "stripe_count") == levels(space, "stripe_bytes") == levels(space, "pool") == ()
-    assert levels(space, "interface") == ("posix", "stdio")
+@pytest.mark.parametrize(
+    ("application", "able", "offered"),
+    [
+        # Writers are merged only as far as the framework can; collective writes share one file.
+        (app(), ABLE, {"writers": ()}),
+        (app(grouping=4), ABLE, {"writers": (2, 4, 8)}),
+        (app(grouping=64), ABLE, {"writers": (1, 2, 4, 8)}),
+        (SHARED, ABLE, {"writers": (1, 2, 4, 8), "files": (), "interface": ("posix", "posix direct")}),
+        # A common input is read by some ranks and passed on.
+        (SAME, ABLE, {"readers": (1, 2, 4, 8), "interface": ()}),
+        (app(grouping=8), FEW, {"stripe_count": (), "stripe_bytes": (), "pool": (), "interface": ("posix", "stdio")}),
+    ],
+)
+def test_only_settings_that_application_and_target_have_are_offered(
+    application: App, able: Abilities, offered: dict[str, tuple[object, ...]]
+) -> None:
+    space = offers(application, able)
+    assert {name: levels(space, name) for name in offered} == offered
+    assert application is not SAME or space.settings(space.default)["readers"] == 8
 
 
 def test_transfers_are_at_most_the_data_of_a_rank_in_the_smallest_trial() -> None:
@@ -66,13 +72,6 @@ def test_transfers_are_at_most_the_data_of_a_rank_in_the_smallest_trial() -> Non
         max(int(str(size)) for size in levels(offers(app(), Abilities(8, 128 * KIB, ("posix",))), "transfer_bytes"))
         == 128 * KIB
     )
-
-
-def test_a_common_input_is_read_by_some_ranks_and_passed_on() -> None:
-    space = offers(app(AppPhase("mesh", "read", "same", MIB)), ABLE)
-    assert levels(space, "readers") == (1, 2, 4, 8)
-    assert space.settings(space.default)["readers"] == 8
-    assert levels(space, "interface") == ()
 
 
 def test_merged_writers_use_only_interfaces_that_the_engine_can_merge() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import StrakesRunner
 from strakes.runs.records import Visit
 from strakes.runs.store import Store
 
@@ -64,9 +63,7 @@ def test_a_search_ends_with_a_statement_a_report_and_nothing_left(
 
 def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, app: Path, place: Path) -> None:
     command = [sys.executable, "-m", "strakes", "tune", "--app", str(app), str(place), "--budget", "6s", "--quiet"]
-    process = subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and len(_visits()) < 4:

@@ -56,8 +56,7 @@ def test_the_remains_of_a_killed_watch_are_removed_at_the_next_start(
         "w = Workspace.create(Path(sys.argv[1]), sys.argv[2]); os._exit(9)"
     )
     left = f"watch-{Ring(store).identity}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    subprocess.run([sys.executable, "-c", script, str(place), left], env=environment, check=False)
+    subprocess.run([sys.executable, "-c", script, str(place), left], check=False)
     (before,) = place.iterdir()
     (before / "left").write_text("")
     live = LiveWatch([place], [], Ring(store), AlertSender([]))

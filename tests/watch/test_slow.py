@@ -62,12 +62,9 @@ def judged(*took_s: float) -> list[bool]:
     return [event.ended_s is None for event in events]
 
 
-def test_a_target_that_is_slow_from_the_beginning_is_reported() -> None:
-    assert judged(*[0.03] * 9) == [True]
-
-
-def test_a_target_that_becomes_slow_soon_after_its_first_reading_is_reported() -> None:
-    assert judged(0.004, *[0.03] * 9) == [True]
+@pytest.mark.parametrize("first", [(), (0.004,)])
+def test_a_target_that_is_slow_from_the_beginning_or_soon_after_it_is_reported(first: tuple[float, ...]) -> None:
+    assert judged(*first, *[0.03] * 9) == [True]
 
 
 @pytest.mark.parametrize(("times_the_bytes", "slow"), [(8, []), (1, ["metadata target MDT0000"])])

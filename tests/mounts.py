@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -166,6 +166,13 @@ def bind_mounted(source: Path, place: Path) -> Iterator[None]:
         yield
     finally:
         unmount(place)
+
+
+def fill_up(path: Path) -> None:
+    """Append to a file until the file system is full."""
+    with suppress(OSError), path.open("ab", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
 
 
 def unmount(place: Path) -> None:

@@ -59,16 +59,6 @@ def test_a_place_changed_by_a_living_run_is_refused_to_another_store(
     assert not records(own_records)
 
 
-def test_a_place_changed_by_a_killed_process_is_held_until_its_store_restores_it(
-    world: World, root: Path, other: Path
-) -> None:
-    abandon(world, root, number=64)
-    with pytest.raises(BadInputError):
-        change.set_values(world.target(), {"number": 32}, store=other)
-    restore(root, ask=world.ask)
-    change.set_values(world.target(), {"number": 32}, store=other)
-
-
 def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
@@ -80,15 +70,20 @@ def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
     assert not records(own_records)
 
 
-def test_the_record_of_a_removed_store_holds_until_the_setting_has_its_original_value(
-    world: World, root: Path, other: Path
+@pytest.mark.parametrize("removed", [False, True])
+def test_the_record_of_a_killed_process_holds_until_the_setting_has_its_original_value(
+    world: World, root: Path, other: Path, removed: bool
 ) -> None:
     abandon(world, root, number=64)
-    shutil.rmtree(root)
+    if removed:
+        shutil.rmtree(root)
     with pytest.raises(BadInputError, match="another store") as refused:
         change.set_values(world.target(), {"number": 32}, store=other)
     assert "before: 8" in str(refused.value)
-    world.write("number", "8")
+    if removed:
+        world.write("number", "8")
+    else:
+        restore(root, ask=world.ask)
     change.set_values(world.target(), {"number": 32}, store=other)
 
 

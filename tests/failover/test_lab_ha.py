@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.running import SOURCES, Labs, need, own_labs
+from conftest import wait_for
+from integration.conftest import labs
+from lab.running import Labs
 from strakes.lab.ha_lab import HaLab, HaOptions
 from strakes.lab.packages import missing
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
+__all__ = ["labs"]
 A, B = "mds-a", "mds-b"
 _VM_UP_S = 600
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ha")
-    with own_labs() as found:
-        yield found
 
 
 def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
@@ -61,9 +54,7 @@ def checked_live(labs: Labs, node: str) -> set[str]:
     """Return the rules that ``check --live`` on a node reports as broken."""
     commands = labs.status("ha")["facts"]["commands"]
     words = [*commands[node], sys.executable, "-m", "strakes", "failover", "check", "--live", "--json", "-"]
-    checked = subprocess.run(
-        words, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(SOURCES)}
-    )
+    checked = subprocess.run(words, capture_output=True, text=True, timeout=60)
     return {one["rule"] for one in json.loads(checked.stdout)["findings"]}
 
 
@@ -137,28 +128,20 @@ def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
         words = [*facts["commands"][B], "ip", "-o", "link", "show", "ring0"]
         return "LOWER_UP" in subprocess.run(words, capture_output=True, text=True).stdout
 
-    def wait_until(state: bool) -> None:
-        deadline = time.monotonic() + 60
-        while connected() != state:
-            assert time.monotonic() < deadline, f"ring0 of {B} is never {'up' if state else 'down'}"
-            time.sleep(0.1)
-
     # Cutting the link below adds the finding link-down.
     assert checked_live(labs, A) == {"heartbeat-times-contradict", "cluster-time-doubtful"}
     subprocess.run([*facts["links"]["0"], "down"], check=True)
-    deadline = time.monotonic() + 60
-    while "link-down" not in checked_live(labs, A):
-        assert time.monotonic() < deadline, "a link is down, and check --live does not say so"
+    wait_for(lambda: "link-down" in checked_live(labs, A))
     subprocess.run([*facts["links"]["0"], "up"], check=True)
 
     words = [sys.executable, "-m", "strakes", "failover", "pair", "ha", "--fault", "cut-one", "--repeat", "1"]
     drill = subprocess.Popen(words, env=labs.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        wait_until(False)
+        wait_for(lambda: not connected())
     finally:
         drill.kill()
         drill.communicate()
-    wait_until(True)
+    wait_for(connected)
     labs.down("ha")
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from failover.clusters import EXAMPLES, planned
 from failover.runbook_lab import FreshNodes, steps
-from lab.running import Labs, need, own_labs
+from integration.conftest import labs
+from lab.running import Labs
 from strakes.failover.description import read_description
+
+__all__ = ["labs"]
 
 # Commands expected in the logs of the stubs: the disks are made as planned.
 _NOTED = {
@@ -42,13 +44,6 @@ def test_each_family_of_distributions_has_separate_package_and_firewall_commands
     assert "dnf install" in rhel and "firewall-cmd --reload" in rhel and "apt-get" not in rhel
     both = "".join(step.commands for step in book if not step.marks & {"debian", "rhel"})
     assert not re.search(r"apt-get|dnf|firewall-cmd", both)
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ha")
-    with own_labs() as found:
-        yield found
 
 
 @pytest.mark.lab

@@ -6,26 +6,18 @@ import json
 import os
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, StrakesRunner
 from integration.conftest import started
-from mounts import tmpfs_mounted
+from mounts import fill_up, tmpfs_mounted
 from report.document import validate
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 BUDGET = "6s"
-
-
-def fill_up(path: Path) -> None:
-    """Append to a file until the file system is full."""
-    with suppress(OSError), path.open("ab", buffering=0) as file:
-        while True:
-            file.write(bytes(1 << 20))
 
 
 def the_run() -> Run:

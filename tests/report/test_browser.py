@@ -162,6 +162,14 @@ def test_without_scripts_the_report_says_so_and_shows_the_tables(browser: Any, f
     visit.context.close()
 
 
+@pytest.fixture
+def survey_visit(browser: Any, survey_file: Path) -> Iterator[Visit]:
+    visit = Visit(browser, survey_file)
+    yield visit
+    assert visit.complaints == []
+    visit.context.close()
+
+
 @pytest.fixture(scope="module")
 def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the report of a survey of two minutes on a simulated engine and clock; return its file."""
@@ -173,9 +181,8 @@ def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_of_a_survey_is_clipped(browser: Any, survey_file: Path, width: int) -> None:
-    visit = Visit(browser, survey_file)
-    page = visit.drawn()
+def test_nothing_of_a_survey_is_clipped(survey_visit: Visit, width: int) -> None:
+    page = survey_visit.drawn()
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     beyond = """() => [...document.querySelectorAll('main *, header *')]
@@ -185,8 +192,6 @@ def test_nothing_of_a_survey_is_clipped(browser: Any, survey_file: Path, width: 
               && getComputedStyle(one).display !== 'inline'))
         .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
     assert page.evaluate(beyond) == []
-    assert visit.complaints == []
-    visit.context.close()
 
 
 # Number of plots whose legend overlaps the drawing area.
@@ -195,9 +200,8 @@ _LEGENDS = """[...document.querySelectorAll('.plot')].filter(plot => plot.queryS
      > plot.querySelector('.nsewdrag').getBoundingClientRect().top + 1).length"""
 
 
-def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(browser: Any, survey_file: Path) -> None:
-    visit = Visit(browser, survey_file)
-    page = visit.drawn()
+def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(survey_visit: Visit) -> None:
+    page = survey_visit.drawn()
     for width in (420, 860, 420, 1280, 500):
         page.set_viewport_size({"width": width, "height": 900})
         assert eventually(page, f"{_LEGENDS} === 0"), width
@@ -206,19 +210,14 @@ def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(brows
         assert page.evaluate(_LEGENDS) == 0, width
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert eventually(page, f"{_LEGENDS} === 0")
-    assert visit.complaints == []
-    visit.context.close()
 
 
 def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_first(
-    browser: Any, survey_file: Path, tmp_path: Path
+    survey_visit: Visit, tmp_path: Path
 ) -> None:
-    visit = Visit(browser, survey_file)
-    printed = visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
+    printed = survey_visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
-    assert visit.complaints == []
-    first = visit.page.locator("main > section").first
+    first = survey_visit.page.locator("main > section").first
     titles = first.locator("h3").all_inner_texts()
     assert titles[0] == "How to use it"
     assert "Confidence, and how much was measured" in titles
-    visit.context.close()

@@ -15,12 +15,11 @@ from strakes.base.units import GIB, MIB
 from strakes.model.cell import Cell
 from strakes.model.phases import SmallFilesPhase, StreamPhase
 from strakes.model.plan import Phase
-from strakes.model.record import to_record
 from strakes.model.results import Results
 from strakes.predict.asked import Stated, parse_asked
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of
-from strakes.runs.run import Run
+from strakes.runs.store import Store
 from strakes.stats.usl import Law
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.metadata_ops import MetadataOps
@@ -29,7 +28,7 @@ from strakes.studies.study import Study
 from strakes.survey.analysis_build import results_of
 from strakes.tuning.accept_judge import FAIL, PASS, PREDICTED_FAIL, PREDICTED_PASS, UNKNOWN, Answer, judge
 from strakes.tuning.accept_needs import Need, needs_from_toml
-from studies.world import context, stored, visits_of
+from studies.world import context, store_run, stored, visits_of
 
 FACTS: dict[str, Any] = {
     "file_system": "xfs",
@@ -71,32 +70,11 @@ def answer(tmp_path: Path) -> Answering:
         told = {**FACTS, **facts}
         if study is None:
             return judge([need], told, Results((), 0.9, told), ())[0]
-        run = stored_run(tmp_path, study, rates, noise, told, blocks)
+        cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
+        run = store_run(tmp_path, cells, stored(visits_of(cells, rates, blocks, noise)), told)
         return judge([need], told, results_of(run), figures_of([run]))[0]
 
     return answer
-
-
-def stored_run(
-    tmp_path: Path,
-    study: Study,
-    rates: Callable[[Phase, int], float],
-    noise: float,
-    facts: dict[str, Any],
-    blocks: int = 12,
-) -> Run:
-    cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
-    visits = [to_record(visit) for visit in stored(visits_of(cells, rates, blocks, noise))]
-    path = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
-    path.mkdir()
-    options = {"confidence": 0.9, "relative_half_width": 0.1}
-    manifest = {"id": path.name, "kind": "study", "name": study.name, "target": "/d", "options": options}
-    manifest |= {"created": "2026-01-01T00:00:00+00:00", "status": "complete"}
-    (path / "run.json").write_text(json.dumps(manifest))
-    rows = {"cells": map(to_record, cells), "visits": visits, "events": [{"event": "facts", "facts": facts}]}
-    for name, each in rows.items():
-        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in each))
-    return Run(path)
 
 
 def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering) -> None:
@@ -155,10 +133,9 @@ def test_a_measurement_with_more_clients_proves_nothing_about_fewer(answer: Answ
     assert between.verdict == PREDICTED_PASS and "exactly that many" in between.limits
 
 
-def test_the_forecast_equals_the_one_of_strakes_predict(answer: Answering, tmp_path: Path) -> None:
+def test_the_forecast_equals_the_one_of_strakes_predict(answer: Answering) -> None:
     answered = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling(), saturated)
-    (run,) = tmp_path.iterdir()
-    (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated())
+    (figure,) = forecast_figures(figures_of([Store().open("latest")]), parse_asked("clients=100"), Stated())
     assert figure.forecast is not None
     said = answered.found.replace(" files a second", "")
     assert f"{figure.forecast.median:,.0f} [{figure.forecast.low:,.0f} - {figure.forecast.high:,.0f}" in said

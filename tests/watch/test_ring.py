@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mounts import fill_up
 from strakes.base.errors import BadInputError
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
@@ -132,9 +132,7 @@ class Away:
 
 
 def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> None:
-    with (small / "others").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
+    fill_up(small / "others")
     now_s, told = START_S, list[WatchEvent]()
     live = LiveWatch([], [Away()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
     for _ in range(3):
@@ -219,9 +217,7 @@ def test_every_period_of_a_full_store_is_reported_with_its_end(small: Path) -> N
     now_s, told = START_S, list[WatchEvent]()
     live = LiveWatch([], [Answers()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
     for _ in range(2):
-        with (small / "others").open("wb", buffering=0) as file, suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
+        fill_up(small / "others")
         for minute in range(200):
             if minute == 195:
                 (small / "others").unlink()

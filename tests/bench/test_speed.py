@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bench.bars import Comparison, compare, is_open, look_times
+from bench.bars import Comparison, compare, is_open
 from bench.contenders import FLOOR, LOOP
-from bench.instructions import name_of
 from bench.measure import Results, Series, measure
 from bench.page import Page, render
 from bench.places import Place
@@ -93,11 +92,6 @@ def test_a_bar_within_the_margin_of_both_ends_is_not_called_noisy(ratio: float, 
     assert answered(results, LOOP).verdict == verdict
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict != "met")
-
-
-def test_looks_come_after_a_sixteenth_a_quarter_and_all_of_the_blocks() -> None:
-    assert look_times(144) == (9, 36, 144)
-    assert look_times(1) == (1,)
 
 
 def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_restored(tmp_path: Path) -> None:
@@ -186,9 +180,3 @@ def test_every_work_has_a_reason_and_only_a_device_gets_direct_transfers() -> No
     assert all(works.values())
     assert {work.place for work in works if work.direct} == {"XFS"}
     assert not any(work.direct for work in works_of(MEMORY, None, QUICK))
-
-
-def test_queued_transfers_have_a_separate_count() -> None:
-    data = Work("data", "tmpfs", 1, transfer_bytes=4096)
-    assert name_of(data, "rewrite") == "write"
-    assert name_of(Work("data", "XFS", 1, transfer_bytes=4096, depth=32), "read") == "read, queued"

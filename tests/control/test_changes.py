@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from control.world import World, in_child, knobs
 from mounts import other_user
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.base.processes import mark_of, process_start
+from strakes.base.processes import commands_of, mark_of, process_start
 from strakes.control import knob_change as change
 from strakes.control.knob_journal import JournalState, KnobJournal, directory, open_journals
 from strakes.control.knob_place import KnobPlace
@@ -249,3 +251,21 @@ def test_open_journals_are_in_order_even_if_the_clock_goes_back(root: Path, monk
         journal.release()
         made.append(journal.path.stem)
     assert [state.id for state in open_journals(root)[0]] == made
+
+
+_KILLED = "from strakes.targets.command import run; print(flush=True); run(['sleep', '3'])"
+
+
+def test_a_command_that_outlives_its_process_is_recognised_by_its_mark() -> None:
+    with subprocess.Popen([sys.executable, "-c", _KILLED], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None and worker.stdout.readline()
+        started = process_start(worker.pid)
+        assert started is not None
+        while not (left := commands_of(worker.pid, started)):
+            time.sleep(0.01)
+        worker.kill()
+    assert commands_of(worker.pid, started) == left and commands_of(worker.pid, started + 1) == ()
+    for number in left:
+        os.kill(number, signal.SIGKILL)
+    while commands_of(worker.pid, started):
+        time.sleep(0.01)

@@ -1,20 +1,23 @@
-"""Drills on a directory that loses files on purpose, and on a CephFS whose metadata server is killed."""
+"""Drills on a directory that loses files on purpose, and on a CephFS whose server is killed or client evicted."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import StrakesRunner
+from conftest import StrakesRunner, wait_for
 from lab.running import Labs
 from strakes.base.errors import BadInputError
 from strakes.control.drill_outcome import FilesRead, outcome_of
 from strakes.control.fault import Ask
 from strakes.control.fault_registry import make_fault
 from strakes.runs.messages import LoggedOperation
+from strakes.targets.registry import detect
 
 AGREED = "--yes-this-interrupts-service"
 SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
@@ -178,3 +181,19 @@ def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_publi
         50.0,
         10.0,
     ]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_an_evicted_client_is_reported(labs: Labs) -> None:
+    mount = labs.up("ceph --osds 2 --mds 1 --standby 1 --osd-size 2GiB")
+    target = detect(mount)
+    assert target.interruptions() == ()
+    number = os.getxattr(mount, "ceph.client_id").decode().removeprefix("client")
+    configuration = labs.status("ceph")["facts"]["ceph_conf"]
+    evict = ["ceph", "--conf", configuration, "tell", "mds.0", "client", "evict", f"id={number}"]
+    subprocess.run(evict, check=True, capture_output=True, timeout=60)
+    wait_for(target.interruptions, 30)
+    (lost,) = target.interruptions()
+    assert lost.evicted and lost.ended_unix_s is None and lost.evicted_names[0].startswith(f"client.{number} (")
+    assert any(f"client.{number} (" in line and "blocklisted until" in line for line in target.trouble())

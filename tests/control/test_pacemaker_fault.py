@@ -13,12 +13,14 @@ from conftest import wait_for
 from failover.clusters import need, planned
 from lab.running import Labs
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.control.drill_pair import CUT_ALL, POWER_OFF, switched_off
 from strakes.control.drill_run import Drill, play
 from strakes.control.fault import Ask
 from strakes.control.fault_pacemaker import StandbyNode, View, is_served, view_of
 from strakes.control.fault_registry import make_fault
 from strakes.failover.setup import read_plan
 from strakes.failover.timeline import Moment
+from strakes.lab.ha_pair import Alert, Button
 from strakes.model.recovery_clients import Timing
 from strakes.targets.command import run
 from strakes.targets.mountinfo import Mount
@@ -160,3 +162,29 @@ def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_pat
         elif name != "power-off":
             assert any(one.source == "node mds-a" and one.text != "online" for one in said), said
     assert os.listdir(place) == []
+
+
+OFF = "[mds-b] fencing: Operation off of mds-a by mds-b for pacemaker-controld.31@mds-b: "
+
+
+def button(at_s: float, what: str, node: str = "mds-a") -> Button:
+    return Button(at_s, node, what)
+
+
+def test_a_routine_query_of_a_bmc_does_not_confirm_a_power_off() -> None:
+    asked = [button(101.9, "get power"), button(114.0, "get power"), button(118.2, "get power")]
+    alerts = [Alert(114.2, "webhook", f"{OFF}OK (ref=1)"), Alert(114.1, "mail", f"{OFF}OK (ref=1)")]
+    assert switched_off(asked, alerts, POWER_OFF, "mds-a", 100.0) == {"mds-a": 14.0}
+    assert switched_off(asked[:1], [], POWER_OFF, "mds-a", 100.0) == {}
+    assert (
+        switched_off(asked, [Alert(114.2, "webhook", f"{OFF}Timer expired (ref=1)")], POWER_OFF, "mds-a", 100.0) == {}
+    )
+
+
+def test_with_all_links_cut_the_first_power_off_command_counts() -> None:
+    pressed = [
+        button(103.1, "get power", "mds-b"),
+        button(103.4, "set power 0", "mds-b"),
+        button(104.9, "set power 0", "mds-b"),
+    ]
+    assert [round(one, 1) for one in switched_off(pressed, [], CUT_ALL, "mds-a", 100.0).values()] == [3.4]

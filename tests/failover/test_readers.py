@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
-from failover.clusters import need
+from failover.clusters import need, planned
 from strakes.base.errors import BadInputError
 from strakes.failover.cib import Cib
 from strakes.failover.model import ClusterModel, model_of
@@ -234,3 +234,23 @@ def test_pcs_adds_the_operations_that_its_commands_do_not_give(tmp_path: Path, f
     assert times["nb"] == {"monitor": 40, "start": 100, "stop": 100}
     assert set(times["apc"]) == {"monitor"}
     assert list(cib.nodes) == ["na", "nb"], "the fencing device names the nodes"
+
+
+def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None:
+    plan = planned("nfs", tmp_path / "plan")
+    cib = plan / "pacemaker/cib.xml"
+    cib.write_text(cib.read_text().replace("serve-home", "g"))
+    (plan / "cluster.toml").unlink()
+    model = model_of(read_plan(plan))
+    (service,) = [one for one in model.services if one.name == "g"]
+    assert service.replicated == ("home",) and service.nodes == ("nfs1", "nfs2") and service.addresses
+    assert all(node.bmc.address for node in model.cluster.nodes)
+    assert any("cluster.toml" in text for text in model.assumed)
+
+
+def test_properties_of_pacemaker_3_are_mapped_to_their_older_names() -> None:
+    text = (
+        '<cib><configuration><crm_config><cluster_property_set id="p">'
+        '<nvpair id="e" name="fencing-enabled" value="false"/></cluster_property_set></crm_config></configuration></cib>'
+    )
+    assert Cib(text, "cib.xml").properties == {"stonith-enabled": "false"}

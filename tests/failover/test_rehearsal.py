@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.failover import policy_engine
+from strakes.failover import policy_engine, simulation
+from strakes.failover.check import check
 from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files
@@ -25,6 +26,7 @@ from strakes.failover.rehearsal_story import Story
 from strakes.failover.rehearsal_wiring import Wiring
 from strakes.failover.rehearse import rehearse
 from strakes.failover.setup import read_plan, setup_of
+from strakes.targets.command import CommandTimeout, Completed, run
 
 NODE_A, NODE_B = RoomPart("node", "mds-a"), RoomPart("node", "mds-b")
 SERVICE, CROSS, MANAGEMENT = (RoomPart("network", name) for name in ("service", "cross", "management"))
@@ -311,3 +313,23 @@ def _asked(start: Path, cib: Cib, part: RoomPart, after: Path) -> str:
 
 def _printed(words: list[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_simulations_that_time_out_are_counted_and_the_others_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    need("crm_simulate")
+
+    def slow(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        if argv[-2:] == ["--node-fail", "nfs1"]:
+            raise CommandTimeout("no answer")
+        return run(argv, timeout_s)
+
+    monkeypatch.setattr(policy_engine, "run", slow)
+    monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
+    setup = read_plan(planned("nfs", tmp_path))
+    behaviour = simulation.behaviour_of(setup)
+    assert behaviour is not None and behaviour.unanswered == 1
+    assert set(behaviour.without) == {"nfs2"} and set(behaviour.emptied) == {"nfs1", "nfs2"}
+    said = [one for one in check(setup).verdicts if one.program == "crm_simulate"]
+    assert [(one.state, one.text) for one in said] == [("unable", "simulations that did not end in time: 1")]

@@ -14,7 +14,7 @@ from lab.running import Labs
 from report.document import validate
 from strakes.base.units import KIB, MIB
 from strakes.model.record import to_record
-from strakes.runs.records import LayoutGiven
+from strakes.runs.records import DirectoryPlaced, LayoutGiven
 from strakes.runs.store import Store
 from strakes.targets.ceph_target import CephTarget
 from strakes.targets.description import Layout, Placement, difference
@@ -111,3 +111,24 @@ class TestCephFsControl(OnMount):
 
     def test_the_only_trouble_of_a_healthy_lab_is_the_missing_standby(self, target: Target) -> None:
         assert target.trouble() == ("Ceph says: insufficient standby MDS daemons available: have 0; want 1 more.",)
+
+
+def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
+    ceph: Path, strakes: StrakesRunner
+) -> None:
+    done = strakes("study", "namespace-scaling", ceph, "--budget", "20s", "--json", "-", "--quiet")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    # A short budget covers only the first comparison: directories placed by hand or by the file system.
+    measured = {(cell["settings"]["placement"], cell["settings"]["metadata_targets"]) for cell in document["cells"]}
+    assert measured >= {("manual", 2), ("automatic", 2)}
+    findings = {finding["id"]: finding for finding in document["findings"]}
+    assert "cephfs:1" in findings["namespace-scaling-served-manual"]["statement"]
+    assert any("of an even split" in finding["statement"] for finding in findings.values())
+    placed = Store().open("latest").events_of(DirectoryPlaced)
+    by_hand = next(event.given for event in placed if event.cell == "namespace-scaling/manual/2")
+    assert {tuple(given["metadata_targets"]) for name, given in by_hand.items() if name.startswith("items.")} == {
+        (0,),
+        (1,),
+    }
+    assert not [entry for entry in ceph.iterdir() if entry.name.startswith("strakes-")]

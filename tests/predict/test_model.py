@@ -16,7 +16,6 @@ from strakes.predict.capacity import evidence_of
 from strakes.predict.forecasts import forecast_document, forecast_figures
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
 from strakes.predict.model import Model, after_transient, exponents, krige
-from strakes.predict.population import fitted
 
 
 def at(clients: int, mdts: int = 1) -> Scale:
@@ -137,9 +136,3 @@ def test_kriging_goes_through_exact_values() -> None:
     size = np.log([1.0, 4.0, 4.0001])
     mean, deviation = krige(np.array([0.0, 1.0]), exponents(size, 1.0) + np.diag([1e-9] * 3))
     assert mean == pytest.approx(1.0, abs=1e-3) and deviation < 1e-2
-
-
-def test_the_fitted_population_is_plausible() -> None:
-    population = fitted()
-    assert 0 < population.exponent < 1 and 0 < population.scatter < 0.3
-    assert len(population.ends) == 3 and all(1 < end < 3 for ends in population.ends for end in ends)

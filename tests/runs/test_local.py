@@ -39,10 +39,6 @@ ENDLESS = Plan(
 )
 
 
-def write_plan(bytes_per_rank: int) -> Plan:
-    return Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", MIB, bytes_per_rank),))
-
-
 def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: Workspace) -> None:
     result = engine.run(SHORT, workspace.path, "c1.v1", 60)
     assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
@@ -54,7 +50,7 @@ def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspa
     plan = Plan(
         2,
         (
-            *write_plan(MIB).phases,
+            TransferPhase("write", "write", "file-per-process", "segmented", MIB, MIB),
             MetadataPhase("make", "file-create", "unique", items=20, file_bytes=8192),
             SmallFilesPhase("fill", "accumulate", 4096, 8192, files_per_rank=20),
         ),

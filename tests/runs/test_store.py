@@ -181,6 +181,11 @@ def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_r
         store.resume("f")
 
 
+def _fill(writer: RunWriter) -> None:
+    for visit in range(1, 10_000):
+        writer.append_visit(Visit(visit, given={"text": "x" * 50_000}))
+
+
 def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     writer = store.create("survey", "survey", measured, {}, {})
@@ -211,11 +216,6 @@ def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
     with other_user(), pytest.raises(EnvironmentLacksError, match="cannot be written") as caught:
         Store(tmpfs / "store").create("survey", "survey", tmpfs / "measured", {}, {})
     assert (caught.value.why, "STRAKES_STORE" in caught.value.remedy) == ("Permission denied", True)
-
-
-def _fill(writer: RunWriter) -> None:
-    for visit in range(1, 10_000):
-        writer.append_visit(Visit(visit, given={"text": "x" * 50_000}))
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:

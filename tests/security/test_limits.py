@@ -1,8 +1,9 @@
-"""At a limit of memory, files or processes strakes exits at once and names the limit."""
+"""At a limit of memory, files or processes, or without /proc, strakes exits at once and names the cause."""
 
 from __future__ import annotations
 
 import errno
+import os
 import resource
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.processes import python_module
 from strakes.cli import main
 
 _FEW_BYTES = 300 << 20
@@ -69,3 +71,21 @@ def test_more_ranks_than_one_process_can_have_are_refused_before_any_starts(
     plan.write_text(f"ranks = 65536\n{phase}")
     assert main.run(["run", str(plan), str(tmp_path), "--quiet"]) != 0
     assert "65536 ranks; at most 4096 can be threads of one process" in capsys.readouterr().err
+
+
+_SCRIPT = 'umount --lazy /proc && exec "$@"'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="unmounting needs root")
+@pytest.mark.parametrize("words", [["survey", "--budget", "1s"], ["target"], ["clean"], ["knobs", "list"]])
+def test_without_proc_a_command_says_so_and_touches_nothing(tmp_path: Path, words: list[str]) -> None:
+    measured = tmp_path / "measured"
+    measured.mkdir()
+    command = [*python_module("strakes"), *words, str(measured)]
+    environment = {**os.environ, "STRAKES_STORE": str(tmp_path / "store"), "STRAKES_RUN": str(tmp_path / "run")}
+    unshare = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SCRIPT, "sh"]
+    done = subprocess.run([*unshare, *command], env=environment, capture_output=True, text=True, timeout=120)
+    assert "internal error" not in done.stderr and "Traceback" not in done.stderr
+    if done.returncode != 0:
+        assert done.returncode == 3 and "mount -t proc proc /proc" in done.stderr
+    assert list(measured.iterdir()) == []

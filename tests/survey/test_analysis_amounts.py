@@ -1,4 +1,4 @@
-"""Amounts of data and files that a run states, and warnings about figures from caches and short phases."""
+"""Clients and amounts of data and files that a run states, and warnings about caches and short phases."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from strakes.base.units import GIB, MIB
-from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Phase
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase, Plan
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.analysis_amounts import amount_warnings, amounts_of, bursts
+from strakes.survey.analysis_scope import scope_of
 from studies.world import measured
 
 
@@ -78,3 +80,34 @@ def test_bandwidths_that_fit_into_caches_of_servers_are_flagged(remote: bool, me
     for warning in told:
         assert "--data-per-rank" in warning.remedy
         assert set(warning.cells) == {cell.id for cell in results.measured}
+
+
+def cell(ranks: int, backend: str) -> Cell:
+    phase = MetadataPhase("create", "file-create", "unique", 10, backend=backend)
+    return Cell("metadata-ops", "create", {}, Plan(ranks, (phase,)))
+
+
+def data(ranks: int) -> Cell:
+    phase = TransferPhase("write", "write", "file-per-process", "segmented", 1024, 1024)
+    return Cell("transfer-size", "write", {}, Plan(ranks, (phase,)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "nodes", "begin"),
+    [
+        ([cell(4, "posix")], {"n1": 4}, "one client measured: 4 ranks on node n1;"),
+        ([data(4)], {"n1": 2, "n2": 2}, "2 clients (one on each node) measured: 4 ranks on 2 nodes (n1, n2);"),
+        (
+            [cell(1, "cephfs"), cell(12, "cephfs")],
+            {"n1": 12},
+            "1 to 12 clients measured (each rank is a client, through libcephfs) on node n1;",
+        ),
+        ([cell(12, "cephfs"), data(2)], {"n1": 12}, "metadata: 12 clients measured"),
+    ],
+)
+def test_mounts_and_ranks_without_one_are_counted_as_clients(
+    cells: list[Cell], nodes: dict[str, int], begin: str
+) -> None:
+    text = scope_of(cells, sorted({one.plan.ranks for one in cells}), {"host": "n1", "engine": {"nodes": nodes}})
+    assert text.startswith(begin)
+    assert "data: one client, through the mount" in text or not begin.startswith("metadata")

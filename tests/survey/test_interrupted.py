@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from strakes.base.errors import MeasurementError
 from strakes.model.cell import Cell
 from strakes.model.place import PLAIN, Place
+from strakes.runs.records import InterruptionsEnded, RunEvent, TroubleSeen
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.measure_visit import MOST_INTERRUPTED
 from strakes.studies.measure_watch import TargetWatch
 from strakes.studies.open_close import OpenClose
 from strakes.studies.registry import study_named
+from strakes.survey.analysis_warnings import as_known_last
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
+from strakes.survey.session import note_ends, note_trouble
 from strakes.targets.calls import mount_of
 from strakes.targets.description import CLIENT, LOST, SERVER, Interruption, Observation
 from strakes.targets.local import LocalTarget
@@ -147,3 +152,42 @@ def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path)
     assert watch.end() == ({}, ())  # a reading would take more than its share of the time
     watch.begin(needed=True)
     assert watch.end()[0] == {"mds.0": {"md.requests": 1.0}}
+
+
+@pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])
+def test_trouble_of_remote_servers_is_stored_and_reported(remote: bool, kept: bool) -> None:
+    sentences = ("labfs-MDT0001 is in recovery: its clients are reconnecting (RECOVERING).",)
+    events: list[RunEvent] = []
+    notes: list[str] = []
+
+    def side(trouble: tuple[str, ...]) -> Any:
+        return SimpleNamespace(target=SimpleNamespace(trouble=lambda: trouble, mount=SimpleNamespace(remote=remote)))
+
+    session: Any = SimpleNamespace(
+        sides={"": side(sentences), "against": side(())},
+        writer=SimpleNamespace(append_event=events.append),
+        progress=SimpleNamespace(note=notes.append),
+    )
+    note_trouble(session, "before")
+    assert events == ([TroubleSeen("before", sentences)] if kept else [])
+    assert notes == ([sentences[0]] if kept else [])
+
+
+def test_an_interruption_that_outlasts_its_run_is_stored_later_with_end_and_eviction() -> None:
+    lasting, over = Interruption("OST0", 100, None), Interruption("OST0", 100, 102, evicted=True)
+    older = Interruption("OST0", 10, 12)
+    events: list[RunEvent] = []
+
+    def session(*met: Interruption) -> Any:
+        return SimpleNamespace(
+            visits=[SimpleNamespace(interruptions=met)],
+            sides={"": SimpleNamespace(target=SimpleNamespace(interruptions=lambda: (older, over)))},
+            writer=SimpleNamespace(append_event=events.append),
+        )
+
+    note_ends(session(older))
+    assert events == []
+    note_ends(session(lasting))
+    assert events == [InterruptionsEnded((older, over))]
+    # The run did not meet the older interruption.
+    assert as_known_last([lasting], [older, over]) == [over]

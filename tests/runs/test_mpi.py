@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from conftest import wait_for
 from mounts import loop_mounted
 from runs.conftest import once
 from strakes.base.errors import EnvironmentLacksError
@@ -242,8 +243,7 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
                 assert all(Path(f"/proc/{pid}").exists() for pid in pids)
         assert (result.ended, result.cleaned, bool(result.left), swept) == ("failed", False, True, [])
         assert {error.where["host"] for error in result.errors} == {platform.node()}
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):
-            time.sleep(0.02)
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
         assert (workspace.path / "f").is_dir()
 
 

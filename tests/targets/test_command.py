@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import wait_for
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.targets.command import CommandTimeout, Completed, Servers, run
 
@@ -53,9 +54,7 @@ def test_its_children_are_killed_with_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     with pytest.raises(CommandTimeout):
         run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], 0.5)
-    pid = int(pid_file.read_text())
-    while not _gone(pid):
-        time.sleep(0.01)
+    wait_for(lambda: _gone(int(pid_file.read_text())))
 
 
 def test_a_background_process_does_not_keep_the_command_waiting(tmp_path: Path) -> None:
@@ -105,8 +104,7 @@ def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path
     pid_file = tmp_path / "pid"
 
     def freeze() -> None:
-        while not pid_file.exists() or not pid_file.read_text():
-            time.sleep(0.01)
+        wait_for(lambda: pid_file.exists() and pid_file.read_text())
         (freezer / "cgroup.procs").write_text(pid_file.read_text())
         (freezer / "freezer.state").write_text("FROZEN")
 
@@ -129,8 +127,7 @@ def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def interrupt() -> None:
-        while not pid_file.exists() or not pid_file.read_text():
-            time.sleep(0.01)
+        wait_for(lambda: pid_file.exists() and pid_file.read_text())
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

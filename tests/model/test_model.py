@@ -66,11 +66,11 @@ def test_a_grouping_without_writers_reaches_the_engine_which_refuses_it() -> Non
     assert plan_from_json(Plan(1, (phase,)).to_json()).phases == (phase,)
 
 
-def test_the_seed_is_not_part_of_the_fingerprint() -> None:
-    phases = (MetadataPhase("c", "file-create", "unique", items=3),)
-    assert (
-        Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
-    )
+def test_the_seed_is_not_part_of_the_fingerprint_but_the_amounts_are() -> None:
+    phases, more = ((MetadataPhase("c", "file-create", "unique", items=items),) for items in (3, 4))
+    one = Plan(2, phases, seed=1).fingerprint()
+    assert one == Plan(2, phases, seed=2).fingerprint()
+    assert one not in {Plan(3, phases, seed=1).fingerprint(), Plan(2, more, seed=1).fingerprint()}
 
 
 def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
@@ -99,12 +99,3 @@ def test_four_and_four_point_zero_are_the_same_plan() -> None:
     )
     assert whole == decimal
     assert whole.fingerprint() == decimal.fingerprint()
-
-
-def test_the_seed_is_not_part_of_the_fingerprint_but_the_amount_is() -> None:
-    first, other_seed, other_amount = (
-        plan_from_json(json.loads(PLAN % numbers)).fingerprint()
-        for numbers in (("1", "2", "4", "5"), ("7", "2", "4", "5"), ("1", "2", "8", "5"))
-    )
-    assert first == other_seed
-    assert first != other_amount

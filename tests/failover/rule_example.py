@@ -75,7 +75,7 @@ class _Pair:
         elif word == "level":
             self._levels.append(rest.split())
         elif word == "corosync":
-            self._corosync.setdefault(name, {}).update(pair.split("=", 1) for pair in shlex.split(text))
+            self._corosync.setdefault(name, {}).update(pair.partition("=")[::2] for pair in shlex.split(text))
         elif word == "without":
             for one in rest.split():
                 self._crm.pop(one, None)

@@ -90,8 +90,11 @@ class _Pair:
         for name, index, devices in self._levels:
             builder.level(name.partition("/")[0], index, [devices])
         cib = Xml.fromstring(builder.text)
+        configuration = next(cib.iter("configuration"))
         for section, text in self._elements:
-            cib.find(f"./configuration/{section}").append(Xml.fromstring(text))  # type: ignore[union-attr]
+            found = configuration.find(section)
+            parent = Xml.SubElement(configuration, section) if found is None else found
+            parent.append(Xml.fromstring(text))
         return {
             "pacemaker/cib.xml": Xml.tostring(cib, "unicode"),
             "etc/corosync/corosync.conf": self._conf(),
@@ -121,7 +124,3 @@ class _Pair:
 
 def _section(name: str, pairs: Mapping[str, str], *inner: str) -> str:
     return "\n".join((f"{name} {{", *(f"{key}: {value}" for key, value in pairs.items() if value), *inner, "}\n"))
-
-
-def _pairs(words: Iterable[str]) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in words)

@@ -213,7 +213,7 @@ def test_each_difference_is_noted_once() -> None:
     assert len(set(notes)) == len(notes)
     assert any(note.startswith("-i 3: strakes repeats until") for note in notes)
     assert any("one rank" in note for note in notes)
-    assert any(note.startswith("-O summaryformat JSON: every sample") for note in notes)
+    assert any(note.startswith("-O summaryformat JSON: strakes stores every sample") for note in notes)
     assert translate("ior", "-t 1m -b 4m -s 2").notes == ()
 
 

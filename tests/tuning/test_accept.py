@@ -110,7 +110,8 @@ def test_too_few_runs_for_an_interval_still_show_their_rate(answer: Answering) -
 
 
 def test_a_need_that_the_run_did_not_measure_names_the_command_that_does(tmp_path: Path) -> None:
-    run = stored_run(tmp_path, MetadataOps(), scaling, 0.01, FACTS)
+    cells = [cell for cell in MetadataOps().cells(context()) if isinstance(cell, Cell)]
+    run = store_run(tmp_path, cells, stored(visits_of(cells, scaling, 12, 0.01)), FACTS)
     need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
     (found,) = judge([need], FACTS, results_of(run), figures_of([run]), command="strakes accept n.toml /d")
     assert (found.verdict, found.limits) == (UNKNOWN, "To decide it: strakes accept n.toml /d")

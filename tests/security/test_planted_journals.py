@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError
+from strakes.cli.main import run as run_command
 from strakes.control import drill_journal as drills
 from strakes.control.drill_undo import RunCommand
 from strakes.control.knob_journal import KnobJournal, read_journal
+from strakes.lab.state import JOURNAL, LabJournal
 
 OTHER = 65534
 
@@ -57,3 +59,34 @@ def test_a_journal_that_others_could_have_planted_is_refused(
     planted(path, kind)
     with pytest.raises(BadInputError, match="belongs to another user"):
         read(path)
+
+
+def of_a_lab(store: Path) -> Path:
+    place = store / "lab"
+    place.mkdir(mode=0o755)
+    journal = LabJournal.create(place, "ha", {})
+    journal.note(ready_after_s=1, facts={"commands": {"n": ["touch", str(store / "ran")]}})
+    journal.close()
+    return place / JOURNAL
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "pipe"])
+@pytest.mark.parametrize(
+    "words", ["status", "status lab", "exec lab n x", "mount lab", "down lab", "up tmpfs --name lab"]
+)
+def test_a_lab_that_others_could_have_planted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, kind: str
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    store = tmp_path / "strakes" / "lab"
+    store.mkdir(parents=True)
+    path = of_a_lab(store)
+    if kind == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        planted(path, kind)
+    assert run_command(["lab", *words.split()]) == BadInputError.exit_status
+    assert not (store / "ran").exists()

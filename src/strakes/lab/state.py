@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import open_kept
+from strakes.base.files import open_kept, open_own, read_whole
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
+_MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 # A Unix socket's path has at most 107 bytes. The suffix is the longest one that a lab appends to its directory.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
@@ -190,9 +191,14 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Return the state from the journal, or None if the journal is missing or its first line is incomplete."""
+    """Return the state from the journal, or None if the journal is missing or its first line is incomplete.
+
+    Its commands and processes are acted on: raises BadInputError if another user owns or can write it.
+    """
+    path = directory / JOURNAL
     try:
-        lines = (directory / JOURNAL).read_bytes().split(b"\n")
+        with open_own(path, "the journal of a lab", ELSEWHERE) as file:
+            lines = read_whole(file, path, _MOST_JOURNAL_BYTES).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
     fields: dict[str, Any] = {}

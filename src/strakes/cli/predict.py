@@ -10,9 +10,7 @@ import click
 from strakes.cli.options import (
     PATH,
     DefaultGroup,
-    Directory,
     Json,
-    WholeNumber,
     argument,
     option,
     write_json,
@@ -21,13 +19,9 @@ from strakes.cli.say import say, say_lines
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.gather import figures_of
 from strakes.predict.inputs import inputs_of
-from strakes.predict.namespace import commands, place, render_namespace, walk
 from strakes.predict.sealed import digest, open_sealed, require_later, score
 from strakes.predict.sealed import seal as keep
 from strakes.runs.store import Store
-
-_RECENT_S = 7 * 86400.0  # changes of the last week count for the load of a directory
-_WALK_S = 300.0  # counting ends after this time; the rest of a large tree is estimated
 
 
 @click.group("predict", cls=DefaultGroup)
@@ -106,36 +100,3 @@ def score_command(
         say(f"Sealed on {sealed['created'][:10]}, SHA-256 {sealed['seal']}")
         for each in scores:
             say(say_score(each))
-
-
-@command.part("namespace")
-def namespace(
-    *,
-    directory: Directory,
-    mdts: int = option("Share DIR among N metadata targets.", type=WholeNumber(1, 1024), required=True),
-    json: Json,
-) -> None:
-    """Share DIR among metadata targets. Counts entries and recent changes below DIR; changes nothing."""
-    from strakes.targets.registry import detect
-
-    # The printed commands must work from any directory.
-    directory = directory.absolute()
-    file_system = detect(directory).facts().file_system
-    tally, counted = walk(directory, since_s=_RECENT_S, limit_s=_WALK_S)
-    plan = place(tally, mdts)
-    targets = [{**asdict(share), "directories": list(map(str, share.directories))} for share in plan.shares]
-    result = {
-        "directory": str(plan.root),
-        "entries": plan.entries,
-        "changed": plan.changed,
-        "whole": counted.whole,
-        "read_directories": counted.read,
-        "told_directories": counted.told,
-        "unread": list(map(str, counted.unread)),
-        "mounts": list(map(str, counted.mounts)),
-        "largest": {"directory": str(plan.largest[0]), "load": plan.largest[1]},
-        "targets": targets,
-    }
-    if write_json(json, result):
-        for line in render_namespace(plan, counted, commands(plan, file_system)):
-            say(line)

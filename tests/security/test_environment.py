@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from strakes.base.processes import python_module
+from strakes.base.processes import python_module, secure_environment
 from strakes.cli.options import HOSTS, NumberRange
 from strakes.cli.say import local_time
 
@@ -113,3 +114,64 @@ def test_the_command_of_the_checkout_runs_no_planted_code(tmp_path: Path) -> Non
     )
     assert done.returncode == 0 and done.stdout.startswith("strakes"), done.stderr
     assert not ran.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a home directory away needs root")
+@pytest.mark.parametrize("kind", ["directory of another", "directory that others can write", "link of another"])
+def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) -> None:
+    """Open MPI, Ceph, UCX and Hydra load libraries and write files that settings below HOME and in "." name."""
+    home = tmp_path / "home"
+    (home / ".ceph").mkdir(parents=True)
+    (home / ".ceph" / "ceph.conf").write_text("[global]\n")
+    (tmp_path / "ceph.conf").write_text("[global]\n")
+    match kind:
+        case "directory of another":
+            os.chown(home, 65534, 65534)
+        case "directory that others can write":
+            home.chmod(0o777)
+        case "link of another":
+            (tmp_path / "link").symlink_to(home)
+            os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+            home = tmp_path / "link"
+    engine = tmp_path / "engine"
+    engine.write_text(
+        f'#!/bin/sh\necho "$HOME $CEPH_CONF $STRAKES_STORE" >{tmp_path}/seen; echo ":$PATH:" >>{tmp_path}/seen\n'
+    )
+    engine.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if name not in ("CEPH_CONF", "XDG_DATA_HOME")}
+    hostile = {
+        "HOME": str(home),
+        "STRAKES_ENGINE": str(engine),
+        "STRAKES_STORE": "",
+        "PATH": f".::{os.environ['PATH']}:x",
+    }
+    words = python_module("strakes", "run", str(ROOT / "examples" / "checkpoint.toml"), str(tmp_path), "-q")
+    done = subprocess.run(words, cwd=tmp_path, env={**kept, **hostile}, capture_output=True, text=True, timeout=120)
+    own = pwd.getpwuid(0).pw_dir
+    configurations = ("/etc/ceph/ceph.conf", f"{own}/.ceph/ceph.conf")
+    store = f"{home}/.local/share/strakes"
+    seen, path = (tmp_path / "seen").read_text().splitlines()
+    assert seen in [f"{own} {configuration} {store}" for configuration in configurations], done.stderr
+    assert "::" not in path and ":.:" not in path and ":x:" not in path
+
+
+def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CEPH_CONF", "/site/ceph.conf")
+    secure_environment()
+    assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
+
+
+def test_figures_ignore_a_matplotlibrc_in_the_current_directory(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "matplotlibrc").write_text("figure.dpi: 17\n")
+    lines = (
+        "from contextlib import suppress; from pathlib import Path; from strakes.report import static_figure as s\n"
+        "with suppress(AttributeError): s.write_figure(None, type('', (), {'warnings': (), 'cells': ()})(), Path('x.svg'))\n"
+        "import matplotlib; print(matplotlib.rcParams['figure.dpi'])"
+    )
+    words = [sys.executable, "-I", "-c", lines]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "100.0", done.stderr

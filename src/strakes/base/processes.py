@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import select
 import signal
 import site
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from strakes.base.files import default_root, open_directory
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,8 +28,41 @@ _SERVER_WAIT = re.compile(
     "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
 
-
 _MOST_POLL_S = 2e6
+_CEPH_CONF = "/etc/ceph/ceph.conf"
+
+
+def secure_environment() -> None:
+    """Change the environment so that programs take no files of other users for the ones of their own user.
+
+    PATH loses relative directories. HOME, if others can write there, becomes the home directory of the effective user;
+    the store stays where it is. Tools of Ceph, which also search the current directory, are told their configuration.
+    """
+    if "PATH" in os.environ:
+        places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
+        os.environ["PATH"] = os.pathsep.join(places) or os.defpath
+    if "HOME" in os.environ and not is_own_directory(os.environ["HOME"]):
+        os.environ["STRAKES_STORE"] = os.environ.get("STRAKES_STORE") or str(default_root())
+        try:
+            os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
+        except KeyError:
+            os.environ["HOME"] = "/"
+    if not os.environ.get("CEPH_CONF"):
+        own = os.path.expanduser("~/.ceph/ceph.conf")
+        only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
+        os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
+
+
+def is_own_directory(path: str) -> bool:
+    """Return whether a directory belongs to this user or to root, and nobody else can write to it."""
+    try:
+        directory = open_directory(Path(path))
+    except OSError:
+        return False
+    status = os.fstat(directory)
+    os.close(directory)
+    ours = status.st_uid in (0, os.geteuid(), os.stat("/").st_uid)
+    return os.path.isabs(path) and ours and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:

@@ -7,6 +7,7 @@ import io
 import shlex
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,9 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         remedy = f"Let the name end in {', '.join(f'.{form}' for form in FORMATS)}."
         raise BadInputError("the format of the figure is not known", where=str(path), remedy=remedy)
     try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure as Canvas
+        with chdir("/"):  # matplotlib reads a matplotlibrc in the current directory
+            from matplotlib import rc_context
+            from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
         # Name this Python, because the strakes of a checkout cannot be installed as a package with an extra.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib"

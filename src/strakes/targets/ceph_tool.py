@@ -142,7 +142,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
 
 
 def _for_libcephfs(access: Access) -> dict[str, str]:
-    """Return environment variables for libcephfs from the options of the mount, except variables that are already set.
+    """Return environment variables for libcephfs from the options of the mount. CEPH_ARGS of the user stay as they are.
 
     >>> _for_libcephfs(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
     '--id me'
@@ -154,7 +154,7 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
     }
     if access.file_system:
         given["CEPH_ARGS"] = f"{given['CEPH_ARGS']} --client-fs {access.file_system}".strip()
-    return {name: value for name, value in given.items() if value and name not in os.environ}
+    return {name: value for name, value in given.items() if value and (name == "CEPH_CONF" or name not in os.environ)}
 
 
 # Seconds after which the ``ceph`` command itself gives up if no monitor answers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
+from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
 from strakes.failover import limits, policy_engine, simulation
@@ -19,7 +21,8 @@ from strakes.failover.cib import Cib
 from strakes.failover.rule import findings
 from strakes.failover.setup import Setup, read_plan, setup_of
 from strakes.failover.simulation import behaviour_of
-from strakes.failover.validators import verdicts
+from strakes.failover.validators import confined, verdicts, without_files
+from strakes.targets.command import run
 
 _MOMENT_S = 5.0
 _CIB = (
@@ -253,3 +256,73 @@ def test_a_source_of_any_form_is_read_in_a_moment(tmp_path: Path, text: str) -> 
     (tmp_path / "source").write_text(text)
     with moment(), suppress(BadInputError):
         read_plan(tmp_path / "source")
+
+
+_CLUSTER = """totem {{
+  version: 2
+  cluster_name: x
+  transport: knet
+  {0}
+}}
+nodelist {{
+  node {{
+    ring0_addr: 127.0.0.1
+    nodeid: 1
+    name: a
+    {0}
+  }}
+}}
+quorum {{
+  provider: corosync_votequorum
+}}
+logging {{
+  to_logfile: yes
+  {0}
+  logger_subsys {{
+    subsys: QUORUM
+    to_logfile: yes
+    {0}
+  }}
+}}
+{0}
+"""
+
+
+@pytest.mark.parametrize(
+    "form", ["logfile: {}", "logfile : {}", "logfile\t: {}", "\x0blogfile: {}", "xyz: y\n logfile:{}"]
+)
+def test_corosync_writes_no_file_that_a_configuration_names(tmp_path: Path, form: str) -> None:
+    need("corosync")
+    setup = plan(tmp_path, cib(), _CLUSTER.format(form.format(tmp_path / "victim")))
+    said = {verdict.program: verdict for verdict in verdicts(setup)}["corosync"]
+    assert not (tmp_path / "victim").exists()
+    assert said.state == "accepts" or "not permitted" in said.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "keyfile: /victim",
+        "logging.logfile: /victim",
+        "token: 1" + "0" * 600 + "logfile: /victim",
+        "logging {\n logfile: victim\n }",
+        "system {\n state_dir: victim\n }",
+        "uidgid {\n uid: victim\n }",
+        "name: $(cat /victim) {",
+    ],
+)
+def test_corosync_gets_no_setting_that_can_name_a_file(line: str) -> None:
+    text = _CLUSTER.format(line if line[-1] != "{" else f"{line}\n }}")
+    given = without_files(read_corosync(text, "corosync.conf"))
+    assert "victim" not in given.replace("?victim", "") and "/" not in given and "logg" not in given
+    assert max(map(len, given.splitlines())) < 400 and given.count("cluster_name: x\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
+def test_a_program_that_reads_a_configuration_has_no_rights_of_root(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("s3cr3t")
+    (tmp_path / "victim").chmod(0o600)
+    with confined({"a/b": "text"}) as (place, words):
+        done = run([*words, "sh", "-c", f"pwd; id -u; cat {place}/a/b {tmp_path}/victim; echo >{place}/a/c"])
+        assert os.listdir(place / "a") == ["b"]
+    assert done.stdout == "/\n65534\ntext" and done.stderr.count("denied") == 2

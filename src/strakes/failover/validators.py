@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import re
+import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree as Xml
 
-from strakes.base.errors import EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, write_kept
-from strakes.failover.blocks import included_by, read_corosync
+from strakes.failover.blocks import Block, included_by, read_corosync
 from strakes.failover.cluster import is_address
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.setup import LIVE, Setup, links_of, nodes_of
@@ -28,6 +32,14 @@ _LIMIT_S = 20.0
 _MOST_AGENTS = 60
 # OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is not on this node, where it may never run.
 _NOT_INSTALLED = 5
+# Sections of corosync.conf without names of files and programs. The others, such as logging, are left out.
+_SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
+# Characters that no value in these sections needs, for example the slashes of a path.
+_ODD = re.compile(r"[^\w .,:@%+*-]")
+_NOBODY = 65534
+_AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
+# Messages of a program that could not work here, which is not a verdict on the file.
+_NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied")
 # Lines of drbdadm that are about this machine and not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
@@ -70,16 +82,18 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
         return ValidatorVerdict(program, "absent", f"install {_PACKAGES.get(program, 'drbd-utils')}")
     try:
         return ask()
-    except (EnvironmentLacksError, CommandTimeout) as error:
+    except (BadInputError, EnvironmentLacksError, CommandTimeout) as error:
         return ValidatorVerdict(program, "unable", error.why or error.what)
+    except OSError as error:
+        return ValidatorVerdict(program, "unable", str(error))
 
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
     # Warnings, for example about old names, do not count as a refusal.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
-    if not accepted and not said.strip():
-        return ValidatorVerdict(program, "unable", f"exit status {done.status} without a message")
+    if not accepted and (not said.strip() or _NOT_HERE.search(said)):
+        return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     return ValidatorVerdict(program, "accepts" if accepted else "refuses", said.strip() if done.status else "")
 
 
@@ -94,12 +108,9 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     # Without a drbd.conf, use the statements of the drbd.conf in the package.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
-    with tempfile.TemporaryDirectory(prefix="strakes-") as place:
-        for name, text in (usual | files).items():
-            make_directory(Path(place, name).parent)
-            write_kept(Path(place, name), text)
-        done = run([program, "-c", f"{place}/etc/drbd.conf", "sh-nop"], _LIMIT_S)
-    return _verdict(program, replace(done, stderr=done.stderr.replace(place, str(setup.root))))
+    with confined(usual | files) as (place, words):
+        done = run([*words, program, "-c", f"{place}/etc/drbd.conf", "sh-nop"], _LIMIT_S)
+    return _verdict(program, replace(done, stderr=done.stderr.replace(str(place), str(setup.root))))
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
@@ -109,25 +120,56 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
         # Corosync 3 refuses a file without a node list, because it does not find this machine in the list.
         why = "rrp_mode" if listed else "no node list"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
-    text = _resolved(setup.texts["etc/corosync/corosync.conf"])
-    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
-        place = Path(name)
-        write_kept(place / "authkey", bytes(256))
-        # The directory of the configured log may not exist on this machine.
-        text = re.sub(r"(?m)^(\s*logfile:\s*).*$", rf"\g<1>{place}/corosync.log", text)
-        keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
-        write_kept(place / "corosync.conf", keyed)
+    text = _resolved(without_files(setup.corosync))
+    with confined({"authkey": bytes(256), "corosync.conf": text}) as (place, words):
+        keyed = text.replace("totem {\n", f"totem {{\nkeyfile: {place}/authkey\n", 1)
+        write_kept(place / "corosync.conf", keyed, mode=0o640)
         nodes = read_corosync(text, "").one("nodelist").all("node")
         addresses = list(links_of(nodes[0]).values()) if nodes else []
         commands = [
             "ip link set lo up",
             *(f'ip address add "${number}" dev lo' for number in range(1, len(addresses) + 1)),
         ]
-        script = " && ".join([*commands, f"exec corosync -t -c {place}/corosync.conf"])
-        done = run(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
-    if "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
-        return ValidatorVerdict("corosync", "unable", done.stderr.strip())
+        script = " && ".join([*commands, f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"])
+        user = [] if _AS_NOBODY[0] in words else ["--user", "--map-root-user"]
+        done = run(["unshare", *user, "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
     return _verdict("corosync", done)
+
+
+def without_files(section: Block) -> str:
+    """Return a section of corosync.conf, written anew without the settings that can name a file or a program."""
+    # corosync reads the rest of a line after 511 characters as another line, so values are cut.
+    lines = [
+        f"{key}: {_ODD.sub('?', value)[:200]}\n"
+        for key, value in section.settings
+        if re.fullmatch(r"\w{1,100}", key, re.ASCII) and key != "keyfile"
+    ]
+    inner = (f"{one.name} {{\n{without_files(one)}}}\n" for one in section.blocks if one.name in _SECTIONS)
+    return "".join([*lines, *inner])
+
+
+@contextmanager
+def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
+    """Yield a temporary directory with these files, and the words before a command that reads them.
+
+    The command runs in /. If this user is root, it runs as the user nobody, who can write nothing in the directory.
+    """
+    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
+        place, words = Path(name), ["env", "-C", "/"]
+        for file, content in files.items():
+            make_directory((place / file).parent)
+            write_kept(place / file, content, mode=0o640)
+        if os.geteuid() == 0:
+            try:
+                for path in (place, *place.rglob("*")):
+                    os.chown(path, 0, _NOBODY)
+                    path.chmod(0o750 if path.is_dir() else 0o640)
+                words += _AS_NOBODY
+            except OSError as error:
+                # In a user namespace with a single user, root has no more rights than an ordinary user.
+                if error.errno != errno.EINVAL:
+                    raise
+        yield place, words
 
 
 def _resolved(text: str) -> str:

@@ -14,9 +14,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.base.foreign_text import escaped, for_csv, for_shell, for_terminal
+from strakes.base.errors import MeasurementError
+from strakes.base.foreign_text import escaped, for_csv, for_shell, for_terminal, without_secrets
 from strakes.cli.main import cli, run, write_log
+from strakes.cli.measure import typed_command
 from strakes.cli.options import Output
+from strakes.control.drill_undo import RunCommand
+from strakes.control.fault import Ask, CommandFault
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace
 from strakes.interop.export_rows import to_csv
@@ -25,6 +29,8 @@ from strakes.interop.importing import keep
 from strakes.report.html import plotly_bundle, render_html
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
+from strakes.targets.command import Servers
+from strakes.targets.mountinfo import parse_mountinfo
 from strakes.tuning.portraits import build_portrait
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\nstrakes: error: forged\r\u202e"
@@ -151,3 +157,49 @@ def test_the_log_of_a_bug_has_no_secret_of_an_address(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     log = Path(write_log(ValueError(), ["watch", f"--command=send {address}"]))
     assert log.is_relative_to(tmp_path) and not re.search("hid|den", log.read_text())
+
+
+COMMANDS = [
+    "curl 'https://me:hidden@host/hidden?token=hidden'",
+    "sshpass -p hidden ssh -p 22 host",
+    "sshpass -phidden ssh host",
+    "mysql -p 'hid den'",
+    "tool --password hidden --token=hidden --secret 'hid den' --passwd=hidden",
+    "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' ssh host",
+    "mpiexec -genv MY_TOKEN hidden tool",
+    "curl -u me:hidden -H 'Authorization: Bearer hidden' -H Authorization:hidden host",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    fault = CommandFault(Ask(directory=tmp_path, command=command, restore=command))
+    assert isinstance(fault.undo, RunCommand) and fault.undo.argv == tuple(shlex.split(command))
+    words = ["strakes", "run", "plan", "--servers", f"{command} {{host}}", f"--launcher-command={command} {{engine}}"]
+    monkeypatch.setattr("sys.argv", words)
+    store = Store(tmp_path)
+    writer = store.create("run", "plan", tmp_path, options={"command": typed_command()}, environment={})
+    kept = (tmp_path / "runs" / writer.id / "run.json").read_text()
+    writer.close()
+    unreachable = MeasurementError(command, where=shlex.join(shlex.split(command)), why=command, remedy=command)
+    for shown in (fault.text, fault.undo.text, kept, *unreachable.lines(), str(unreachable), without_secrets(command)):
+        assert "hid" not in shown and "den" not in shown and "..." in shown
+    assert without_secrets(without_secrets(command)) == without_secrets(command)
+
+
+def test_a_command_without_secrets_is_shown_as_it_is() -> None:
+    for command in ("ssh -p 2222 {host} sudo", "mkdir -p /scratch/a", "jsrun -n {ranks} -r4 {engine}", "a -u me b"):
+        assert without_secrets(command) == command
+    assert Servers("ssh -p 2222 {host}").argv("a", ["true"]) == ("ssh", "-p", "2222", "a", "true")
+
+
+def test_the_source_of_a_mount_has_no_secret_whoever_reads_it() -> None:
+    source, options = "https://me:hidden@dav.example.org/hidden?token=hidden", "rw,password=hidden,user_id=0"
+    line = "36 35 0:9 / {} rw - {} {} {}\n"
+    web, ceph = parse_mountinfo(
+        line.format("/a", "fuse.rclone", source, options) + line.format("/b", "ceph", "me@1-2.keyfs=/", "rw,name=me")
+    )
+    assert "hidden" not in repr(web) and "user_id=0" in web.all_options and "dav.example.org" in web.source
+    assert ceph.source == "me@1-2.keyfs=/"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from strakes.base.foreign_text import without_secrets
+
 # Lines of error messages are cut at this length (about one screen), because they may quote input of any length.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
@@ -21,7 +23,7 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 class StrakesError(Exception):
-    """An error that a user can act on.
+    """An error that a user can act on, without secrets.
 
     ``where``: host, rank, path or server. ``why``: often the system's message. ``remedy``: what to try next.
 
@@ -32,11 +34,8 @@ class StrakesError(Exception):
     exit_status = 1
 
     def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.why = why
-        self.remedy = remedy
+        self.what, self.where, self.why, self.remedy = map(without_secrets, (what, where, why, remedy))
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         return "; ".join([self.what, *self._reasons()])

@@ -9,11 +9,20 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
+# A value of an option or a variable whose name says that it is secret. A short number after -p is a port.
+_SECRET = re.compile(
+    r"""(?P<quote>["'])?(?P<name>[\w.-]*(?:PASS|TOKEN|SECRET|KEY)[\w.-]*=)(?!VALUE\b)(?(quote)(?:(?!(?P=quote)).)*|$VALUE)
+    |(?P<option>(?<!\S)(?:--(?:password|passwd|token|secret)\s+|(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
+    |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*|\bAuthorization:\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
+    """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def for_terminal(text: object) -> str:
@@ -67,18 +76,30 @@ def _quoted_bytes(word: bytes) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Reduce each address to its scheme and host, because user, path and query may be secret.
+    """Hide values whose names say that they are secret; reduce each address, whose parts may be, to scheme and host.
 
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
+    >>> without_secrets("sshpass -p secret ssh -p 22 {host} --token=secret 'API_KEY=a secret' mkdir -p /x")
+    "sshpass -p ... ssh -p 22 {host} --token=... 'API_KEY=...' mkdir -p /x"
     """
-    return _ADDRESS.sub(_host_alone, text)
+    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _ADDRESS.sub(_host_alone, text))
 
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
     # A password can contain a slash or an @. The host is then unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """Return a command of the user as a shell would read it, without secrets."""
+    return without_secrets(shlex.join(words))
+
+
+def command_line() -> tuple[str, ...]:
+    """Return the command line of this process, without secrets, to store and to show it."""
+    return ("strakes", *map(without_secrets, sys.argv[1:]))
 
 
 def for_csv(value: object) -> object:

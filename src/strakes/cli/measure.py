@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from strakes.base.errors import BadInputError, InterruptedByUser
+from strakes.base.foreign_text import command_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
@@ -118,7 +118,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 def typed_command() -> str:
     """Return the command line of this process, quoted for a shell."""
-    return shlex.join(["strakes", *sys.argv[1:]])
+    return shlex.join(command_line())
 
 
 def analyse(run: Run) -> Portrait:

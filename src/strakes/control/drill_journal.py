@@ -17,9 +17,9 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.files import make_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
-from strakes.control.knob_restore import command_line
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.foreign_text import shown_command, without_secrets
 from strakes.base.processes import process_start
 from strakes.targets.command import Runner, run
 
@@ -58,8 +59,8 @@ class RunCommand(Undo):
     @property
     def text(self) -> str:
         """Return the command and the expected answer."""
-        waits = f", until {shlex.join(self.look)} says {self.answer!r}" if self.look else ""
-        return f"run: {shlex.join(self.argv)}{waits}"
+        waits = f", until {shown_command(self.look)} says {self.answer!r}" if self.look else ""
+        return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
         """Run the command and wait for its effect.
@@ -102,7 +103,7 @@ class MountTargets(Undo):
     def text(self) -> str:
         """Return the commands and their condition."""
         unless = ", unless another server has mounted it" if self.elsewhere else ""
-        return f"run: {'; '.join(self.mounts)}{unless}"
+        return without_secrets(f"run: {'; '.join(self.mounts)}{unless}")
 
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import shown_command
 from strakes.control.drill_undo import RunCommand, Undo
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, Servers, run
@@ -92,7 +93,7 @@ class CommandFault(OneCommand):
         self._run = run
         self._strike = words_of("--fault-command", ask.command)
         self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
-        self.text = f"run: {shlex.join(self._strike)}"
+        self.text = f"run: {shown_command(self._strike)}"
 
 
 def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), answer: str = "") -> tuple[Moment, ...]:
@@ -103,7 +104,7 @@ def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), a
     """
     began = time.time()
     RunCommand(words, look, answer).do(ask)
-    return Moment(began, "drill", shlex.join(words)), Moment(time.time(), "drill", "the command has ended")
+    return Moment(began, "drill", shown_command(words)), Moment(time.time(), "drill", "the command has ended")
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.foreign_text import shown_command
 from strakes.base.processes import process_start
 from strakes.control.drill_undo import FreeRoom, RunCommand
 from strakes.control.fault import Ask, Fault, struck_by, words_of
@@ -47,7 +48,7 @@ class PowerOff(Fault):
         self._status = (*self._tool, "chassis", "power", "status")
         self._strike = (*self._tool, "chassis", "power", "off")
         self.undo = RunCommand((*self._tool, "chassis", "power", "on"), self._status, _ON)
-        self.text = f"power off through the BMC {ask.bmc} until it confirms: {' '.join(self._strike)}"
+        self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"
         answer = self._run(self._status)
         if answer.status != 0 or _ON not in answer.stdout:
             why = answer.stderr.strip() or answer.stdout.strip()

@@ -17,6 +17,7 @@ from typing import ClassVar
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.foreign_text import shown_command
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Ask, OneCommand, Seen, words_of
 from strakes.failover.cib import Cib
@@ -103,7 +104,7 @@ class PacemakerFault(OneCommand):
             for text in (self.cause, self.remedy)
         )
         self.undo = RunCommand(undo)
-        self.text = f"run: {shlex.join(self._strike)}"
+        self.text = f"run: {shown_command(self._strike)}"
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
@@ -124,7 +125,7 @@ class PacemakerFault(OneCommand):
     def require_serves(self, directory: Path) -> None:
         """Raise BadInputError if the directory is on no file system of the cluster."""
         words = self.words("cibadmin", "--query")
-        cib = Cib(self._run(words).stdout, shlex.join(words))
+        cib = Cib(self._run(words).stdout, shown_command(words))
         mount = mount_of(directory)
         if is_served(cib, mount):
             return

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import default_root
+from strakes.base.foreign_text import command_line
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import Bindings, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, values_in_force
-from strakes.control.knob_restore import Restored, command_line, settle
+from strakes.control.knob_restore import Restored, settle
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -214,8 +213,3 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
 
 def _shown(value: str | None) -> str:
     return "default" if value is None else value
-
-
-def command_line() -> tuple[str, ...]:
-    """Return the command line of this process, for messages about its journals."""
-    return ("strakes", *sys.argv[1:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError
 from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.files import default_root, make_directory, make_new_directory, open_directory
+from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
 from strakes.runs.run import Run, RunSummary, summary_of
@@ -78,7 +78,7 @@ class Store:
                     "options": dict(options),
                     "created": (measured_at or utc_now()).isoformat(),
                     "status": "running",
-                    "command": ["strakes", *sys.argv[1:]],
+                    "command": command_line(),
                     "strakes_version": __version__,
                 },
             )

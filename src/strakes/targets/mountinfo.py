@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.base.foreign_text import without_secrets
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -75,8 +76,8 @@ def _parse_line(line: str) -> Mount:
         mount_point=_unescape(fields[4]),
         options=tuple(_unescape(fields[5]).split(",")),
         file_system=_unescape(fields[dash + 1]),
-        source=_unescape(fields[dash + 2]),
-        super_options=tuple(filter(None, _unescape(super_options).split(","))),
+        source=without_secrets(source) if "://" in (source := _unescape(fields[dash + 2])) else source,
+        super_options=tuple(without_secrets(each) for each in _unescape(super_options).split(",") if each),
     )
 
 

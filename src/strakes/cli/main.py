@@ -25,7 +25,6 @@ from strakes.base.errors import (
 )
 from strakes.base.foreign_text import for_terminal, without_secrets
 from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
-from strakes.base.processes import secure_environment
 from strakes.base.version import __version__
 from strakes.cli.say import broken, say
 from strakes.cli.signals import orderly_signals
@@ -157,9 +156,12 @@ def main() -> int:
 
         return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)
     _open_standard_files()
-    secure_environment()
     choose(wanted(os.environ))
     arguments = sys.argv[1:]
+    if _name_of(arguments) in COMMANDS:
+        from strakes.base.processes import secure_environment
+
+        secure_environment()
     if _name_of(arguments) not in _APART:
         return run(arguments)
     from strakes.cli.apart import run_apart

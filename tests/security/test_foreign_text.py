@@ -189,6 +189,13 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
     assert without_secrets(without_secrets(command)) == without_secrets(command)
 
 
+@pytest.mark.parametrize(
+    "piece", ["a", "KEY", "a.", "'KEY=\"KEY=", "-p ", "-u ", "https://", "--token '", "a@", "KEY='\"", " "]
+)
+def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:
+    assert without_secrets(piece * 200_000)
+
+
 def test_a_command_without_secrets_is_shown_as_it_is() -> None:
     for command in ("ssh -p 2222 {host} sudo", "mkdir -p /scratch/a", "jsrun -n {ranks} -r4 {engine}", "a -u me b"):
         assert without_secrets(command) == command

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# A value of an option or a variable whose name says that it is secret. A short number after -p is a port.
+_ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
+# A value of an option or a variable whose name says that it is secret. A short number after -p is a port. The
+# limits and the beginnings of words keep the time proportional to the text, which may be input of any length.
 _SECRET = re.compile(
-    r"""(?P<quote>["'])?(?P<name>[\w.-]*(?:PASS|TOKEN|SECRET|KEY)[\w.-]*=)(?!VALUE\b)(?(quote)(?:(?!(?P=quote)).)*|$VALUE)
+    r"""(?<![\w.-])(?P<quote>["'])?(?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY)[\w.-]{0,200}=)(?!VALUE\b)
+    (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
     |(?P<option>(?<!\S)(?:--(?:password|passwd|token|secret)\s+|(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*|\bAuthorization:\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),

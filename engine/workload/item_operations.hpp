@@ -181,7 +181,7 @@ template <class Io>
 using FileOpen = OpenMoveClose<Io, true, O_RDONLY | O_NOFOLLOW>;
 // These open files for reading and writing, although one of the two is enough. Creation accepts existing files.
 template <class Io>
-using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR>;
+using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR | O_NOFOLLOW>;
 template <class Io>
 using FileOpenReadWrite = OpenMoveClose<Io, true, O_RDWR | O_NOFOLLOW>;
 

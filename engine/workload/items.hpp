@@ -155,8 +155,8 @@ class ItemBelow {
     std::array<char, kMostDirectory + ItemName::kRoom> text_{};
 };
 
-// An item's absolute path, "/scratch/p/items.0.tree/f12.000345". It is formatted for every item, as in programs that
-// hold no directory open.
+// An item's path in the plan's directory, "items.0.tree/b1/f12.000345". It is formatted for every item, as in programs
+// that hold no directory open.
 class ItemPath {
   public:
     // `clear`: zero the whole buffer before each path, as mdtest does when it accesses existing items.

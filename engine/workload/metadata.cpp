@@ -1,4 +1,4 @@
-// Operations on files and directories, relative to open directories or by path.
+// Operations on files and directories, by name or by path.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 #include "backend/raw.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
-#include "system/queries.hpp"
 #include "workload/item_operations.hpp"
 #include "workload/item_tree.hpp"
 #include "workload/items.hpp"
@@ -45,7 +44,6 @@ struct Relative {
     using Leaf = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
     static constexpr bool kOpens = true;
 
-    static Leaf leaf_of(Leaf opened) noexcept { return opened; }
     static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
     static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return name; }
     // Return the directory that calls on the following items take.
@@ -70,22 +68,22 @@ struct Below {
     }
 };
 
-// Calls take absolute paths. No directory is open during the timed section.
-struct Absolute {
+// Calls take a path that is formatted for every item. No leaf directory stays open. The path begins at the plan's open
+// directory, because above it another user may put a link.
+struct ByPath {
     using Io = Posix;
-    using Calls = PosixPaths;
+    using Calls = Posix;
     using Name = ItemPath;
-    using Leaf = std::string;
+    using Leaf = LeafBelow;
     static constexpr bool kOpens = true;
 
-    static Leaf leaf_of(const Descriptor& opened) { return path_of(opened.get()); }
-    static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf); }
+    static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf.path); }
     static Name name_of(const MetadataPhase& phase, const ItemName& name) noexcept {
         return Name(name, phase.paths == Paths::mdtest && repeats(phase.operation));
     }
     static int enter(Name& name, const Leaf& leaf) noexcept {
-        name.enter(leaf.c_str());
-        return AT_FDCWD;
+        name.enter(leaf.path.c_str());
+        return leaf.root;
     }
 };
 
@@ -228,10 +226,11 @@ class Metadata : public Workload {
     Outcome open_leaves(std::uint32_t owner, std::uint32_t first, std::uint32_t last) {
         const ItemTree<Io> tree(setting_, phase_, owner, seat_.rank);
         const auto held = std::ssize(leaves_);
-        if constexpr (Way::kOpens) {
-            std::vector<typename Io::Handle> opened;
+        std::vector<typename Io::Handle> opened;
+        if constexpr (Way::kOpens)
             if (Outcome failure = tree.open(first, last, opened)) return failure;
-            for (auto& one : opened) leaves_.push_back(Way::leaf_of(std::move(one)));
+        if constexpr (std::is_same_v<Leaf, typename Io::Handle>) {
+            std::ranges::move(opened, std::back_inserter(leaves_));
         } else {
             for (std::uint32_t leaf = first; leaf < last; ++leaf)
                 leaves_.push_back({.root = setting_.root, .path = tree.entry_of_leaf(leaf)});
@@ -408,7 +407,7 @@ std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat&
 #endif
     if (phase.backend == Backend::raw && of_all_trees) return std::make_unique<Metadata<Below<Raw>>>(setting, seat);
     if (phase.backend == Backend::raw) return std::make_unique<Metadata<Relative<Raw>>>(setting, seat);
-    if (phase.paths != Paths::relative) return std::make_unique<Metadata<Absolute>>(setting, seat);
+    if (phase.paths != Paths::relative) return std::make_unique<Metadata<ByPath>>(setting, seat);
     if (of_all_trees) return std::make_unique<Metadata<Below<Posix>>>(setting, seat);
     return std::make_unique<Metadata<Relative<Posix>>>(setting, seat);
 }

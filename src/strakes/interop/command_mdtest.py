@@ -93,7 +93,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # Use full paths, as mdtest does: the kernel walks the whole path in every call. Other plans avoid that.
+        # Use paths, as mdtest does: the kernel walks the tree in every call. Other plans avoid that.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,

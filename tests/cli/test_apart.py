@@ -19,6 +19,7 @@ from strakes.base.processes import kernel_waits, process_start
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 0.5
+LOOK_EVERY_S = 0.1
 
 
 def start(work: str) -> subprocess.Popen[str]:
@@ -30,7 +31,7 @@ from strakes.cli.apart import run_apart
 def work():
 {body}
 from strakes.cli import apart
-apart._DEAD_AFTER_S = 3.0
+apart._DEAD_AFTER_S, apart._LOOK_EVERY_S = 3.0, {LOOK_EVERY_S}
 sys.exit(run_apart(work, {PATIENCE_S}, lambda: "server oss1 is silent"))
 """
     words = [sys.executable, "-c", program]
@@ -100,6 +101,18 @@ def test_a_suspended_command_resumes_with_its_work() -> None:
         assert os.WIFSTOPPED(how)
         process.send_signal(signal.SIGCONT)
         assert process.wait(20) == 0
+
+
+def test_a_command_that_was_stopped_for_longer_than_it_waits_goes_on() -> None:
+    with start("print('ready', flush=True); time.sleep(2); return 7") as process:
+        assert line_of(process) == "ready"
+        for _ in range(3):
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
+            time.sleep(2 * LOOK_EVERY_S)
+            process.send_signal(signal.SIGCONT)
+        assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 7
 
 
 # Starts a process with a thread blocked on a dead server, prints its process ID, and kills it.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import stat
 import sys
@@ -43,6 +44,7 @@ _PIPE_BYTES = 1 << 16
 _TICK_S = 0.1  # interval of checks for remaining processes; a longer one delays the exit of the command
 _PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
+_SIGNAL_BYTES = _SET_BYTES = 128  # struct signalfd_siginfo, from the manual page signalfd(2); sigset_t of the C library
 
 
 def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] = str) -> int:
@@ -110,6 +112,7 @@ class _Watch:
 
     def __init__(self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str]) -> None:
         self._child = child
+        self._signals = _signals()
         self._name_trouble = name_trouble
         self._status_of_child = status_of_child
         self._patience_s = patience_s
@@ -131,12 +134,12 @@ class _Watch:
         """Wait for the child's work. Return the child's status, or the status of an error if the child hangs."""
         interrupted_s = 0.0
         while self._status is None:
-            if signalled := signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S):
-                if signalled.si_signo == _DONE:
+            if number := self._next_signal(_LOOK_EVERY_S):
+                if number == _DONE:
                     return os.read(self._status_of_child, 1)[0]
-                if signalled.si_signo in _FORWARDED:
+                if number in _FORWARDED:
                     interrupted_s = interrupted_s or time.monotonic()
-                self._take(signalled.si_signo)
+                self._take(number)
             elif interrupted_s:
                 hangs = self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
                 if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
@@ -168,15 +171,15 @@ class _Watch:
     def _wait_for_the_last(self) -> None:
         """Wait some time for the child and descendants in the kernel; list the remaining ones on standard error."""
         begun_s = time.monotonic()
-        if self._status is None and (signalled := signal.sigtimedwait(_WATCHED, _TICK_S)):
-            self._take(signalled.si_signo)
+        if self._status is None and (number := self._next_signal(_TICK_S)):
+            self._take(number)
         left = self._left()
         # A process that does not wait in the kernel only needs a processor.
         while left and time.monotonic() - begun_s < (
             self._patience_s if any(map(kernel_waits, left)) else _BUSY_PATIENCE_S
         ):
-            if signalled := signal.sigtimedwait(_WATCHED, _TICK_S):
-                self._take(signalled.si_signo)
+            if number := self._next_signal(_TICK_S):
+                self._take(number)
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
             text = f"strakes: process {process} {wait_in_words(process, thread)}; "
@@ -189,6 +192,14 @@ class _Watch:
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
+
+    def _next_signal(self, within_s: float) -> int:
+        """Return the next signal, or 0 if none comes. (After SIGSTOP and SIGCONT, sigtimedwait() returns garbage.)"""
+        poll = select.poll()
+        poll.register(self._signals, select.POLLIN)
+        if not poll.poll(within_s * 1000):
+            return 0
+        return int.from_bytes(os.read(self._signals, _SIGNAL_BYTES)[:4], sys.byteorder)
 
     def _take(self, number: int) -> None:
         """Handle a signal: reap ended children, stop both processes, or pass the signal to the child."""
@@ -204,6 +215,14 @@ class _Watch:
             os.kill(os.getpid(), signal.SIGSTOP)
         elif self._status is None and number != _DONE:
             os.kill(self._child, number)
+
+
+def _signals() -> int:
+    """Return a descriptor for reading the watched signals."""
+    library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
+    for number in _WATCHED:
+        library.sigaddset(watched, int(number))
+    return int(library.signalfd(-1, watched, os.O_CLOEXEC))
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:

@@ -21,7 +21,7 @@ def test_the_json_output_has_a_remedy_for_every_check_that_is_not_ok(capsys: pyt
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is True
     names = {check["name"] for check in document["checks"]}
-    assert {"engine", "kernel", "io_uring", "open files", "lfs", "srun"} <= names
+    assert {"engine", "kernel", "open files", "lfs", "srun"} <= names
     assert all(check["remedy"] for check in document["checks"] if check["state"] != "ok")
 
 

@@ -129,7 +129,7 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
     )
     assert value(queue / "read_ahead_kb") == "512"
     assert strakes("runs").returncode == 0 and value(queue / "read_ahead_kb") == "512"
-    assert "queue.read_ahead_kb: 512 KiB" in strakes("knobs", "get", place, "queue.read_ahead_kb").stdout
+    assert "512 KiB" in strakes("knobs", "list", place, "queue.read_ahead_kb").stdout
     journal = strakes("knobs", "journal", place).stdout
     assert f"{before} -> 512" in journal and "changed until put back" in journal
     restored = strakes("knobs", "restore", place)

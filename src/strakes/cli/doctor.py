@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import platform
 import resource
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from strakes.runs.node_facts import CheckedNode
 
 _TOKEN = "token"
-_IO_URING_SETUP = 425  # syscalls(2) of the manual; the same on every architecture
 
 _TOOLS = {
     "lfs": "Lustre needs the package lustre-client of your file system's vendor",
@@ -82,7 +79,8 @@ def command(
 
 def examine() -> list[MachineCheck]:
     """Return all checks in display order."""
-    return [*_engines(), *_kernel(), *limits(), *tools()]
+    kernel = MachineCheck("kernel", "ok", f"{platform.system()} {platform.release()} {platform.machine()}")
+    return [*_engines(), kernel, *_limits(), *tools()]
 
 
 def _engines() -> Iterator[MachineCheck]:
@@ -190,26 +188,13 @@ def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
     say()
 
 
-def _kernel() -> list[MachineCheck]:
-    """Return the checks of the kernel's release and of io_uring."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    # A kernel that allows io_uring refuses a ring of zero entries with EINVAL or EFAULT.
-    failed = libc.syscall(ctypes.c_long(_IO_URING_SETUP), ctypes.c_long(0), ctypes.c_void_p(None)) < 0
-    error = ctypes.get_errno() if failed else 0
-    allowed = error in (errno.EINVAL, errno.EFAULT)
-    found = "allowed" if allowed else "not in this kernel" if error == errno.ENOSYS else "not allowed here"
-    remedy = "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile."
-    release = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return [MachineCheck("kernel", "ok", release), _check("io_uring", allowed, found, remedy)]
-
-
-def limits() -> list[MachineCheck]:
-    """Return the checks of the available memory, and of the limits on open files and processes."""
+def _limits() -> Iterator[MachineCheck]:
+    """Yield the checks of the available memory, and of the limits on open files and processes."""
     from strakes.base.memory import memory_sizes
 
     memory = memory_sizes().get("MemAvailable", os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     too_little = "Studies whose data must exceed the page cache measure less."
-    checks = [_check("memory available", memory >= 2 * GIB, format_bytes(memory), too_little)]
+    yield _check("memory available", memory >= 2 * GIB, format_bytes(memory), too_little)
     # An engine needs a descriptor per rank and file, and a thread per rank. These limits suffice for a thousand ranks.
     for name, limit, letter, enough in (
         ("open files", resource.RLIMIT_NOFILE, "n", 4096),
@@ -218,8 +203,7 @@ def limits() -> list[MachineCheck]:
         soft = resource.getrlimit(limit)[0]
         unlimited = soft == resource.RLIM_INFINITY
         detail = "unlimited" if unlimited else f"{soft:,}"
-        checks.append(_check(name, unlimited or soft >= enough, detail, f"ulimit -{letter} {enough}"))
-    return checks
+        yield _check(name, unlimited or soft >= enough, detail, f"ulimit -{letter} {enough}")
 
 
 def tools() -> list[MachineCheck]:

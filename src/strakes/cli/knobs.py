@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
 import click
 
-from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
-from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, option
-from strakes.cli.say import local_time, print_json, print_table, say
+from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, assignments, option
+from strakes.cli.say import print_json, print_table, say
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_journal import JournalState, open_journals
@@ -29,10 +29,16 @@ def command() -> None:
 
 
 @command.part("list")
-def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson) -> None:
-    """List the settings of the file system under DIR with their values.
+def list_command(
+    *,
+    directory: MaybeDirectory,
+    names: tuple[str, ...] = argument("[NAME]...", nargs=-1),
+    servers: AtServers,
+    as_json: AsJson,
+) -> None:
+    """List the settings of the file system under DIR with their values, or those called NAME.
 
-    Without DIR, list all settings that strakes knows, without values.
+    Without DIR, list all settings that strakes knows, without values. JSON has the value in every place.
     """
     from strakes.targets.registry import detect
 
@@ -41,17 +47,24 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
         readings = tuple(Reading(knob) for knob in catalogue())
     else:
         target = detect(directory, servers)
-        readings = read(target)
+        readings = read(target, names)
         # An unset setting has no configured value, but the servers report the value in force.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
-        print_json([_document(reading, used.get(reading.knob.name, {})) for reading in readings])
+        print_json(
+            [
+                asdict(reading.knob)
+                | {"values": dict(reading.values), "why": reading.why, "in_force": used.get(reading.knob.name, {})}
+                for reading in readings
+            ]
+        )
         return
     rows, absent, by_hand = [], {}, {}
     for reading in readings:
         knob = reading.knob
         if not knob.changeable:
-            by_hand[knob.name] = _by_hand(knob)
+            restart = f"; takes effect after a restart of {knob.restart}" if knob.restart else ""
+            by_hand[knob.name] = f"{_meaning(knob)} {knob.how_to_set}{restart}"
         elif directory is not None and reading.why:
             absent[knob.name] = reading.why
         else:
@@ -69,32 +82,6 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
             say(f"  {name}: {text}")
 
 
-@command.part("get")
-def get_command(
-    *,
-    directory: Directory,
-    names: tuple[str, ...] = argument("NAME...", nargs=-1, required=True),
-    servers: AtServers,
-) -> int:
-    """Show the value of each setting on every client, server or device that has it.
-
-    Exits with status 1 if a setting does not exist on this system.
-    """
-    from strakes.targets.registry import detect
-
-    target = detect(directory, servers)
-    readings = read(target, names)
-    for reading in readings:
-        shown = reading.knob.shown
-        say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
-        if len(reading.values) > 1:
-            for place, value in reading.values.items():
-                say(f"  {place}: {shown(value)}")
-        for daemon, value in in_force(target, reading.knob).items():
-            say(f"  {daemon} uses {shown(value)}")
-    return 1 if any(reading.why for reading in readings) else 0
-
-
 @command.part("set")
 def set_command(
     *,
@@ -109,7 +96,7 @@ def set_command(
     """
     from strakes.targets.registry import detect
 
-    change = set_values(detect(directory, servers), _pairs(values))
+    change = set_values(detect(directory, servers), assignments(values, "osc.max_rpcs_in_flight=16"))
     for name, setting in change.items():
         shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
         say(f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
@@ -159,32 +146,6 @@ def _name(directory: Path | None) -> str | None:
     return None if directory is None else os.path.realpath(directory)
 
 
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for word in words:
-        name, _, value = word.partition("=")
-        if not name or not value:
-            remedy = "Write, for example, osc.max_rpcs_in_flight=16."
-            raise BadInputError(f"expected NAME=VALUE, not {word!r}", remedy=remedy)
-        if name in pairs:
-            raise BadInputError(f"{name} is given twice", remedy="Give one value for it.")
-        pairs[name] = value
-    return pairs
-
-
-def _document(reading: Reading, in_force: Mapping[str, str]) -> dict[str, object]:
-    knob = reading.knob
-    keys = "name meaning kind unit least most choices where changeable restart how_to_set adjusts counterpart "
-    read = f"read {knob.file}" if knob.file else " ".join(knob.read)
-    return {key: getattr(knob, key) for key in f"{keys} file_systems source".split()} | {
-        "needs_root": knob.root,
-        "how_to_read": "" if knob.by_hand else read,
-        "values": dict(reading.values),
-        "why_no_value": reading.why,
-        "in_force": dict(in_force),
-    }
-
-
 def _value_text(reading: Reading) -> str:
     """Return the value of a setting, or up to four values if the value differs between servers or devices."""
     values = [reading.knob.shown(value) for value in dict.fromkeys(reading.values.values())]
@@ -202,11 +163,6 @@ def _meaning(knob: Knob) -> str:
     return knob.meaning + (f" (the {knob.counterpart} of StorNext)" if knob.counterpart else "")
 
 
-def _by_hand(knob: Knob) -> str:
-    restart = f"; takes effect after a restart of {knob.restart}" if knob.restart else ""
-    return f"{_meaning(knob)} {knob.how_to_set}{restart}"
-
-
 def _print_state(state: JournalState) -> None:
     conditions = {
         "alive": f"in use by {state.owner}",
@@ -215,7 +171,7 @@ def _print_state(state: JournalState) -> None:
     }
     held = "changed until put back with: strakes knobs restore"
     say(f"{state.id}: {held if state.held else conditions[state.life()]}")
-    when = local_time(datetime.fromtimestamp(state.created_unix_s, UTC))
+    when = datetime.fromtimestamp(state.created_unix_s)
     say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:
         before, now = entry.before, entry.effective if entry.known else entry.wanted

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
 from inspect import signature
@@ -203,6 +203,23 @@ def _data_per_rank(text: str) -> int:
         limits = f"must be at least {least}, at most {most} and a multiple of {step}"
         raise BadInputError(f"{limits}; the nearest valid size is {typed_bytes(valid)}")
     return valid
+
+
+def assignments(words: Iterable[str], example: str) -> dict[str, str]:
+    """Return the values of words such as NAME=VALUE, by name. Raises BadInputError for any other form.
+
+    >>> assignments(["transfer=64KiB,1MiB"], "transfer=1MiB")
+    {'transfer': '64KiB,1MiB'}
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not name or not value.strip(", "):
+            raise BadInputError(f"expected NAME=VALUE, not {word!r}", remedy=f"Write, for example, {example}.")
+        if name in values:
+            raise BadInputError(f"{name} is given twice", remedy=f"Give it once, for example {example}.")
+        values[name] = value
+    return values
 
 
 def _hosts(text: str) -> tuple[str, ...]:

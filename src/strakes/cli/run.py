@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import click
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
-from strakes.cli.options import DIRECTORY, Parsed, Sampling, argument, command_named, option
+from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
 
 if TYPE_CHECKING:
     from strakes.survey.request import Request
@@ -46,44 +45,12 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
         raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)
 
 
-def _numbers(text: str) -> str:
-    """Return the text if it is a list of numbers and ranges, such as 0-3,8. Raises BadInputError otherwise."""
-    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text, re.ASCII):
-        raise BadInputError(f"expected a list of numbers such as 0-3,8, not {text!r}")
-    return text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Placement:
-    """Keys of the plan that place the ranks and their buffers."""
-
-    processors: str | None = option(
-        "Bind each rank to one of these processors, such as 0-3,8; the ranks of a host are assigned round-robin.",
-        type=Parsed("list", _numbers),
-    )
-    numa_nodes: str | None = option(
-        "Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host are assigned "
-        "round-robin.",
-        type=Parsed("list", _numbers),
-    )
-    buffer_pages: str | None = option(
-        "Pages of the ranks' buffers: base pages (normal), transparent huge pages (transparent), or huge pages that "
-        "were reserved beforehand (huge).",
-        type=click.Choice(("normal", "transparent", "huge")),
-    )
-
-    def keys(self) -> dict[str, str]:
-        """Return the options that were given, each under its key in a plan."""
-        return {key: value for key, value in vars(self).items() if value is not None}
-
-
 @command_named("run", cls=RunOrPeerCommand, budget_s="1m")
 def command(
     *,
     plan: str = argument("PLAN.toml|ior|mdtest|io500|dlio"),
     rest: tuple[str, ...] = argument("DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED),
     sampling: Sampling,
-    placement: Placement,
 ) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
@@ -104,13 +71,13 @@ def command(
         click.echo(tool_of(plan).help())
         return 0
     if plan in TOOLS:
-        request, sampling = _of_tool(plan, rest, sampling, placement)
+        request, sampling = _of_tool(plan, rest, sampling)
         return measure(request, sampling)
     context = click.get_current_context()
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.", context)
     path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
-    return measure(_of_plan(path, directories, sampling, placement), sampling)
+    return measure(_of_plan(path, directories, sampling), sampling)
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
@@ -127,15 +94,13 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
     return replace(request, beside=tuple(directories[1:]))
 
 
-def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling, placement: Placement) -> Request:
+def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling) -> Request:
     """Return the request to run a plan."""
     from strakes.cli.measure import request_from
-    from strakes.model.plan import placed
     from strakes.model.plan_toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
     title, parsed = plan_from_toml(path, sampling.seed)
-    parsed = placed(parsed, placement.keys())
     if sampling.ranks is not None:
         parsed = replace(parsed, ranks=sampling.ranks)
     sampling = replace(sampling, seed=parsed.seed, ranks=parsed.ranks)
@@ -143,11 +108,10 @@ def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling, placem
     return _several(request, directories, parsed.ranks)
 
 
-def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: Placement) -> tuple[Request, Sampling]:
+def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Request, Sampling]:
     """Return a request for the work of a tool's command line, and the options as that command line changes them."""
     from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
-    from strakes.model.plan import placed
     from strakes.studies.plan_run import PlanRun
 
     per_node = sampling.ranks_per_node  # None: all ranks are on one node, or the launcher places them
@@ -166,6 +130,6 @@ def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: P
         remedy = f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out."
         raise BadInputError(f"one run takes at least {least_s}", where=where, why=why, remedy=remedy)
     sampling = replace(sampling, keep=sampling.keep or translated.keep, ranks=translated.plan.ranks)
-    study = PlanRun(placed(translated.plan, placement.keys()), translated.measured, translated.fit)
+    study = PlanRun(translated.plan, translated.measured, translated.fit)
     request = request_from(sampling, "run", tool, translated.directory, (study,))
     return _several(request, (translated.directory, *translated.beside), translated.plan.ranks), sampling

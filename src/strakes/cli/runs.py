@@ -6,11 +6,9 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from os.path import abspath
-from pathlib import Path
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.cli.options import (
-    DIRECTORY,
     SECONDS,
     AsJson,
     Cells,
@@ -21,7 +19,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import local_time, print_json, print_table, say, say_sentences
+from strakes.cli.say import print_json, print_table, say, say_sentences
 
 
 @command_named("runs")
@@ -39,7 +37,7 @@ def command(as_json: AsJson) -> None:
         return
     rows = []
     for run in runs:
-        when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
+        when = f"{datetime.fromisoformat(run.created).astimezone():%Y-%m-%d %H:%M}" if run.created else ""
         what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
         rows.append((run.id, when, what, run.target, run.file_system, run.status))
     print_table(("id", "when", "what", "target", "file system", "status"), rows, whole=True)
@@ -49,7 +47,6 @@ def command(as_json: AsJson) -> None:
 def history(
     *,
     name: str = argument("[NAME|DIR]", default=""),
-    target: Path | None = option("Use only runs on this directory.", type=DIRECTORY, metavar="DIR"),
     since: float | None = option("Judge only changes in the last TIME, such as 14d.", type=SECONDS),
     cells: Cells,
     fail_on: FailOn,
@@ -71,11 +68,10 @@ def history(
     from strakes.survey.history_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
-    if "/" in name:
-        name, target = "", Path(name)
+    name, target = ("", abspath(name)) if "/" in name else (name, "")
     store = Store()
     left_out: list[StrakesError] = []
-    series = gather(store, name, abspath(target) if target else "", cells, left_out.append)
+    series = gather(store, name, target, cells, left_out.append)
     for error in left_out:
         say(f"left out: {error}", err=True)
     if not series:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TextIO
 
 import click
 
 from strakes.base.foreign_text import for_terminal
-
-
-def local_time(moment: datetime) -> datetime:
-    """Return the moment in local time, or in UTC if Python does not support the value of TZ, such as AAA24:59:59."""
-    try:
-        return moment.astimezone()
-    except (ValueError, OverflowError):
-        return moment.astimezone(UTC)
 
 
 def say(text: object = "", *, err: bool = False) -> None:

@@ -20,6 +20,7 @@ from strakes.cli.options import (
     Output,
     Sampling,
     argument,
+    assignments,
     command_named,
     like_run,
     option,
@@ -30,6 +31,9 @@ from strakes.cli.say import say_sentence
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
     from strakes.runs.run import Run
+    from strakes.studies.study import Study
+
+_KNOB = "--knob mds_cache_memory_limit=256MiB,1GiB"
 
 
 @command_named("study", budget_s="5m")
@@ -75,17 +79,21 @@ def command(
     if against is not None and study.visits_in_sequence:
         remedy = "Measure both directories, one after the other, without --against."
         raise BadInputError(f"the study {name} cannot be interleaved with a second directory", remedy=remedy)
-    if knob is not None and against is not None:
-        raise BadInputError("--knob cannot be used with --against", remedy="Leave out --against.")
-    if knob is not None and study.visits_in_sequence:
-        remedy = "strakes study small-files measures floods of files."
-        raise BadInputError(f"--knob cannot be used with the study {name}", remedy=remedy)
+    if knob is not None and (against is not None or study.visits_in_sequence):
+        other = "--against" if against is not None else f"the study {name}"
+        remedy = "Leave out one of them. strakes study small-files measures floods of files."
+        raise BadInputError(f"--knob cannot be used with {other}", remedy=remedy)
     visit = None
     if study.interrupts_service:
         visit = drill_visit(directory, fault, sampling.servers)
     elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
-    varied = study if against is None and knob is None else Pair(study, *_values(knob))
+    varied: Study = study if against is None else Pair(study)
+    for setting, values in assignments([knob] if knob else (), _KNOB).items():
+        before, comma, after = values.partition(",")
+        if not before or not comma or not after or "," in after:
+            raise BadInputError(f"--knob {knob} does not name two values", remedy=f"Write, for example, {_KNOB}.")
+        varied = Pair(study, setting, before, after)
     request = replace(
         request_from(sampling, "study", name, directory, (varied,), amounts),
         against=against,
@@ -94,18 +102,6 @@ def command(
         libcephfs=libcephfs,
     )
     return measure(request, sampling)
-
-
-def _values(knob: str | None) -> tuple[str, ...]:
-    """Return the setting and its two values, or an empty tuple. Raises BadInputError for any other form."""
-    if knob is None:
-        return ()
-    name, _, values = knob.partition("=")
-    before, _, after = values.partition(",")
-    if not name or not before or not after or "," in after:
-        remedy = "Give a setting with two values, such as --knob mds_cache_memory_limit=256MiB,1GiB."
-        raise BadInputError(f"--knob {knob} does not name two values", remedy=remedy)
-    return name, before, after
 
 
 # Share of the budget for growing a population of files, before other studies. Twice the share would leave them nothing.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from strakes.base.errors import BadInputError
-from strakes.cli.options import PATH, Directory, Measuring, command_named, option
+from strakes.cli.options import PATH, Directory, Measuring, assignments, command_named, option
 from strakes.cli.say import say_lines
 
 
@@ -37,6 +35,13 @@ def command(
     from strakes.tuning.request import TuningRequest
     from strakes.tuning.run import perform
 
+    levels = [
+        {
+            name: tuple(level.strip() for level in value.split(",") if level.strip())
+            for name, value in assignments(words, example).items()
+        }
+        for words, example in ((only, "--only transfer=64KiB,1MiB"), (knobs, "--knobs vm.dirty_ratio=10,20"))
+    ]
     request = TuningRequest(
         app=read_app(app),
         directory=directory,
@@ -48,26 +53,11 @@ def command(
         resume=options.resume,
         servers=options.servers,
         command=typed_command(),
-        only=_levels("--only", only),
-        knobs=_levels("--knobs", knobs),
+        only=levels[0],
+        knobs=levels[1],
     )
     run = carry_out(perform, request, options)
     if conclude(run, options):
         for paste in outcome_of(run).pastes:
             say_lines(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}\n")
     return 0
-
-
-def _levels(option: str, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Parse words such as NAME=LEVEL,LEVEL; return each setting's levels. Raises BadInputError for any other form."""
-    chosen: dict[str, tuple[str, ...]] = {}
-    for word in words:
-        name, _, values = word.partition("=")
-        levels = tuple(value.strip() for value in values.split(",") if value.strip())
-        if not name or not levels:
-            remedy = f"Write, for example, {option} transfer=64KiB,1MiB."
-            raise BadInputError(f"expected NAME=LEVEL,..., not {word!r}", remedy=remedy)
-        if name in chosen:
-            raise BadInputError(f"{option} {name} is given twice", remedy=f"Give all its levels in one {option}.")
-        chosen[name] = levels
-    return chosen

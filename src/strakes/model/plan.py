@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from strakes.model.phases import (
@@ -196,17 +196,3 @@ def plan_from_json(document: Mapping[str, Any]) -> Plan:
 
     validate_plan_document(document)
     return Plan.from_json(document)
-
-
-def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
-    """Return the plan with other values for keys of its team that are in PLACEMENT.
-
-    Raises BadInputError for a value that the schema does not accept.
-
-    >>> from strakes.model.phases import MetadataPhase
-    >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors
-    '0-1'
-    """
-    if not placement:
-        return plan
-    return plan_from_json(replace(plan, **placement).to_json())  # type: ignore[arg-type]

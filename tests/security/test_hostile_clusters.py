@@ -16,7 +16,7 @@ from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
 from strakes.failover import limits, policy_engine, simulation
-from strakes.failover.blocks import Block, read_corosync, read_drbd
+from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.rule import findings
 from strakes.failover.setup import Setup, read_plan, setup_of
@@ -326,3 +326,47 @@ def test_a_program_that_reads_a_configuration_has_no_rights_of_root(tmp_path: Pa
         done = run([*words, "sh", "-c", f"pwd; id -u; cat {place}/a/b {tmp_path}/victim; echo >{place}/a/c"])
         assert os.listdir(place / "a") == ["b"]
     assert done.stdout == "/\n65534\ntext" and done.stderr.count("denied") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'global {{ usage-count no; }} include "{}";',
+        'include\n"{}";',
+        'include "{}"\n;',
+        'include "drbd.d/*.res"; include "{}";',
+        "# x\ninclude {} ;",
+        '"#" include "{}";',
+        '" include {};',
+        'a,include "{}";',
+        'resource r {{ disk include "{}"; }}',
+        'include include "{}";',
+        'template-file "{}";',
+    ],
+)
+@pytest.mark.parametrize("name", ["/root-only", "../../root-only", "drbd.d/../../../root-only"])
+def test_drbdadm_gets_no_include_of_a_file_outside_in_any_form(tmp_path: Path, text: str, name: str) -> None:
+    with pytest.raises(BadInputError, match="not given to drbdadm"):
+        rewritten_drbd(text.format(name))
+    need("drbdadm", "/lib/drbd/drbdadm-84")
+    plan(tmp_path, cib())
+    (tmp_path / "etc/drbd.d").mkdir()
+    (tmp_path / "etc/drbd.d/a.res").write_text("resource r { device minor 1; disk /dev/x; meta-disk internal; }\n")
+    setup = read_plan(tmp_path)
+    setup.texts["etc/drbd.conf"] = text.format(name)
+    assert [one.state for one in verdicts(setup) if "drbdadm" in one.program] == ["unable"]
+
+
+def test_drbdadm_gets_the_same_words_in_the_same_lines() -> None:
+    text = '# a "comment\nglobal {\n  usage-count\n  yes; }\ninclude\n"drbd.d/*.res" ; common { h "x # include;y"; }\n'
+    given = rewritten_drbd(text).splitlines()
+    assert given == [
+        "",
+        "global {",
+        "usage-count",
+        "no ; }",
+        "include",
+        '"drbd.d/*.res" ; common { h "x # include;y" ; }',
+    ]
+    assert rewritten_drbd('a$(b) "c\\"d" /* "e') == 'a??b? "c??d" /? ?e\n'
+    assert rewritten_drbd('"b\\" include "/x"; "') == '"b?? include " /x "; "\n'

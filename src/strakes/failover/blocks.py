@@ -11,6 +11,8 @@ from strakes.failover.limits import MOST_DEPTH
 
 # An unclosed quotation mark extends to the end of the line, so that matching takes linear time for any text.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
+# The name of an included file, with wildcards, below the directory of the file that includes it.
+_INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 
 @dataclass
@@ -113,9 +115,32 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
         words = []
 
 
-def included_by(text: str) -> list[str]:
-    """Return the file patterns in the include statements of a DRBD file."""
-    return [found.strip(' \t"') for found in re.findall(r"(?m)^[ \t]*include\b([^;\n]*);", text)]
+def rewritten_drbd(text: str) -> str:
+    """Return a file of DRBD with the same words in the same lines, in characters that have one meaning for drbdadm.
+
+    Raises BadInputError for a word that could open a file outside of the directory of this one.
+    """
+    lines, before = list[str](), ""
+    for line in text.splitlines():
+        words = list[str]()
+        for token in _tokens(line):
+            quoted = len(token) > 1 and token[0] == token[-1] == '"'
+            if before == "include":
+                opens = not _INSIDE.fullmatch(token.strip('"'))
+            else:
+                opens = not quoted and token != "include" and bool(re.search("include|-file", token))
+            if opens:
+                why = f"drbdadm could open a file outside of the directory: {token}"
+                raise BadInputError("this file is not given to drbdadm", why=why)
+            if quoted:
+                words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
+            elif before == "usage-count" and token in ("yes", "ask"):
+                words.append("no")  # otherwise drbdadm reports this machine to LINBIT
+            else:
+                words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
+            before = token
+        lines.append(" ".join(words) + "\n")
+    return "".join(lines)
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, write_kept
-from strakes.failover.blocks import Block, included_by, read_corosync
+from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
 from strakes.failover.cluster import is_address
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.setup import LIVE, Setup, links_of, nodes_of
@@ -101,14 +101,10 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     if setup.where == LIVE and (setup.root / "etc/drbd.conf").exists():
         return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
     files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
-    outside = [one for text in files.values() for one in included_by(text) if one.startswith("/") or ".." in one]
-    if outside:
-        # drbdadm would read and quote this file, which may be any file of this machine.
-        return ValidatorVerdict(program, "unable", f"a file outside of the directory is included: {outside[0]}")
     # Without a drbd.conf, use the statements of the drbd.conf in the package.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
-    with confined(usual | files) as (place, words):
+    with confined({name: rewritten_drbd(text) for name, text in (usual | files).items()}) as (place, words):
         done = run([*words, program, "-c", f"{place}/etc/drbd.conf", "sh-nop"], _LIMIT_S)
     return _verdict(program, replace(done, stderr=done.stderr.replace(str(place), str(setup.root))))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.files import write_below, write_whole
+from strakes.base.errors import BadInputError
+from strakes.base.files import read_below, write_below, write_whole
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
@@ -130,3 +131,33 @@ def test_a_directory_that_became_a_link_of_somebody_else_is_refused(tmp_path: Pa
     with pytest.raises(OSError, match="a link of another user"):
         write_below(tmp_path / "top", "file", b"text", 0o644)
     assert os.listdir(tmp_path / "outside") == []
+
+
+def test_a_directory_that_is_moved_while_it_is_passed_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = tmp_path / "top" / "a" / "b" / "x", tmp_path / "out" / "x"
+    inside.mkdir(parents=True)
+    outside.parent.mkdir()
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "top" / "link").symlink_to("a/b/x/../../precious")
+    really_open = os.open
+
+    def open_and_move(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened = really_open(path, flags, mode, dir_fd=dir_fd)
+        if path == "x":
+            inside.rename(outside)
+        return opened
+
+    monkeypatch.setattr(os, "open", open_and_move)
+    with pytest.raises(BadInputError, match="cannot be read"):
+        read_below(tmp_path / "top", "link", 100)
+    assert outside.exists()
+
+
+@pytest.mark.parametrize("target", ["/", "..", "../../..", "a", "a/.."])
+def test_a_link_to_a_directory_is_not_a_file_below_it(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(BadInputError):
+        read_below(tmp_path, "link", 100)

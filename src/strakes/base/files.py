@@ -334,35 +334,36 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    here = os.dup(top)
+    # The directories from ``root`` to the current one. Their owner can move the current one outside, where ".." would
+    # lead outside, too. So ".." goes back to the one before.
+    way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0
     try:
-        while True:
+        while left:
             part = left.pop()
-            if part == ".." and os.path.sameopenfile(here, top):
+            if part == "..":
+                if len(way) > 1:
+                    os.close(way.pop())
                 continue
-            step = os.open(part, _LINK, dir_fd=here)
-            mode = os.fstat(step).st_mode
-            if stat.S_ISLNK(mode):
+            step = os.open(part, _LINK, dir_fd=way[-1])
+            if stat.S_ISLNK(os.fstat(step).st_mode):
                 target = _target(step, (os.fstat(step).st_uid,), part)
                 links += 1
                 if links > _MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
                 left += reversed(PurePosixPath(target).parts)
-                if not target.startswith("/"):
-                    continue
-                left.pop()
-                step = os.dup(top)
+                if target.startswith("/"):
+                    left[-1:] = [".."] * len(way)
             elif not left:
                 os.close(step)
-                return os.open(part, os.O_RDONLY | _FILE, dir_fd=here)
-            os.close(here)
-            here = step
+                return os.open(part, os.O_RDONLY | _FILE, dir_fd=way[-1])
+            else:
+                way.append(step)
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     finally:
-        os.close(here)
-        os.close(top)
+        for directory in way:
+            os.close(directory)
 
 
 def write_whole(path: Path, content: bytes) -> None:

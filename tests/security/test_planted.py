@@ -17,6 +17,7 @@ from strakes.targets.marker import MARKER_NAME, Marker, read_marker
 from strakes.targets.registry import detect
 from strakes.targets.removal import remove_workspace
 from strakes.targets.workspace import Workspace
+from strakes.watch.probing import CreateTest, DirectoryProbe
 
 RUN = "20260101-000000-demo-1a2b"
 Write = Callable[[str], object]
@@ -124,6 +125,20 @@ def test_a_directory_in_place_of_the_workspace_stays_and_the_workspace_goes(tmp_
     before = seen(workspace.path)
     assert workspace.remove() == ()
     assert os.listdir(tmp_path) == [workspace.path.name] and seen(workspace.path) == before
+
+
+def test_the_watch_makes_nothing_below_a_link_in_place_of_its_directory(tmp_path: Path) -> None:
+    directory, elsewhere = tmp_path / "watched", tmp_path / "elsewhere"
+    directory.mkdir()
+    probe = DirectoryProbe(directory, RUN)
+    directory.rmdir()
+    elsewhere.mkdir()
+    directory.symlink_to(elsewhere)
+    before = elsewhere.stat()
+    assert CreateTest(directory).run() in (errno.ELOOP, errno.ENOTDIR)
+    operations, (event,) = probe.step(1000.0)
+    assert not operations and f"a link has taken its place: it leads to {elsewhere}" in event.text
+    assert elsewhere.stat().st_mtime_ns == before.st_mtime_ns
 
 
 def test_a_workspace_that_was_moved_away_and_back_is_recognised(tmp_path: Path) -> None:

@@ -42,10 +42,12 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 
 def _try_writing(path: str, name: str) -> None:
-    """Create a directory and a file in it, wait until the servers have stored them, and remove both."""
-    os.mkdir(path, 0o700)
+    """Create a directory, not below a link, and a file in it, wait until servers have stored both, and remove them."""
+    parent, new = os.path.split(path)
+    above = os.open(parent, _DIRECTORY)  # until this process ends; another directory may get the name meanwhile
+    os.mkdir(new, 0o700, dir_fd=above)
     try:
-        directory = os.open(path, _DIRECTORY)
+        directory = os.open(new, _DIRECTORY, dir_fd=above)
         try:
             descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=directory)
             try:
@@ -56,7 +58,7 @@ def _try_writing(path: str, name: str) -> None:
         finally:
             os.close(directory)
     finally:
-        os.rmdir(path)
+        os.rmdir(new, dir_fd=above)
 
 
 def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:

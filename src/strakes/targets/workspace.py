@@ -104,9 +104,16 @@ class Workspace:
 
     @classmethod
     def create(
-        cls, directory: Path, run_id: str, *, mount: Mount | None = None, keep: bool = False, adopt: bool = False
+        cls,
+        directory: Path,
+        run_id: str,
+        *,
+        mount: Mount | None = None,
+        keep: bool = False,
+        adopt: bool = False,
+        links: bool = True,
     ) -> Self:
-        """Make a workspace in ``directory``. ``mount``: its mount, if both were just found.
+        """Make a workspace in ``directory``. ``mount``: its mount, if both were just found. ``links``: it may be one.
 
         If a killed process of the same run left a workspace, remove it first, or with ``adopt`` reuse it.
 
@@ -118,6 +125,8 @@ class Workspace:
             raise BadInputError(f"not a run id: {run_id!r}")
         # A directory that was just found is not looked up again, unless its servers may have died since.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
+        if not links and real != directory:
+            raise BadInputError("a link has taken its place", where=str(directory), why=f"it leads to {real}")
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:

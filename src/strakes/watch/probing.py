@@ -298,5 +298,5 @@ class DirectoryProbe:
         """Remove what an earlier workspace or a killed watch has left, and create the workspace."""
         if self._workspace is not None and (left := self._workspace.remove()):
             raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
-        self._workspace = Workspace.create(self.directory, self._run)
+        self._workspace = Workspace.create(self.directory, self._run, links=False)
         return self._workspace

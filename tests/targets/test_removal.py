@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
-from strakes.targets.removal import Left, empty_directory, remove_tree
+from strakes.targets import removal
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.removal import Left, empty_directory, remove_tree, remove_workspace
 
 
 @pytest.fixture
@@ -51,6 +53,22 @@ def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
     assert remove(tree) == ()
     assert not tree.exists()
     assert remove(tree) == ()
+
+
+def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / MARKER_NAME).write_text("ours")
+    monkeypatch.setattr(removal, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(os, "rmdir", lambda name, *, dir_fd: None)
+    parent, directory = os.open(tree.parent, os.O_RDONLY), os.open(tree, os.O_RDONLY)
+    try:
+        left = remove_workspace(parent, tree.name, directory, str(tree))
+    finally:
+        os.close(directory)
+        os.close(parent)
+    assert left == (Left(str(tree), "its server says that it is removed, and keeps it"),)
+    assert (tree / MARKER_NAME).read_text() == "ours"
 
 
 @pytest.mark.more

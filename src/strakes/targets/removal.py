@@ -101,9 +101,19 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
             os.stat(name, dir_fd=parent, follow_symlinks=False)
             return (Left(path, "another directory has taken its place"),)
         os.rmdir(now, dir_fd=parent)
+        return (Left(path, "its server says that it is removed, and keeps it"),) if _is_kept(parent, now) else ()
     except OSError as error:
         return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
-    return ()
+
+
+def _is_kept(parent: int, name: str) -> bool:
+    """Return whether a directory is listed although its removal was acknowledged. A list may be old for a moment."""
+    for pause_s in (0.0, *_PAUSES_S):
+        time.sleep(pause_s)
+        with os.scandir(parent) as entries:
+            if all(entry.name != name for entry in entries):
+                return False
+    return True
 
 
 def _name_now(parent: int, name: str, directory: int) -> str | None:

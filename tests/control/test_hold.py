@@ -19,7 +19,7 @@ from strakes.control import knob_change as change
 from strakes.control import knob_hold as hold
 from strakes.control.knob_journal import directory, open_journals
 from strakes.control.knob_place import KnobPlace
-from strakes.control.knob_restore import restore
+from strakes.control.knob_restore import lost, restore
 
 __all__ = ["root", "world"]
 
@@ -143,3 +143,88 @@ def test_a_value_that_cannot_be_recorded_is_not_changed(tmp_path: Path, monkeypa
         with pytest.raises(EnvironmentLacksError, match="was not changed") as lacks:
             hold.take(place, "2560", tmp_path, tmp_path / "journal")
     assert lacks.value.why == "No space left on device" and str(full) in lacks.value.where
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_value_whose_journal_is_lost_is_restored_from_the_record_of_the_machine(
+    world: World, root: Path, own_records: Path, killed: bool, moved: bool
+) -> None:
+    if killed:
+        abandon(world, root, number=64, option="fast")
+    else:
+        change_ended(world, root, number=64, option="fast")
+    if moved:
+        directory(root).rename(root / "aside")
+    else:
+        shutil.rmtree(root)
+    assert restore(root, target="/elsewhere", ask=world.ask) == () and restore(root.with_name("x"), ask=world.ask) == ()
+    assert {record.before for record in lost(root)} == {"8", None}
+    done = restore(root, target=str(world.target().path), ask=world.ask)
+    assert [one.outcome for one in done] == ["restored", "restored"]
+    assert world.values == {"number": "8", "option": None} and not records(own_records)
+
+
+def change_ended(world: World, root: Path, **values: int | str) -> None:
+    """Change values as ``strakes knobs set``, whose process ends."""
+    assert in_child(lambda: change.set_values(world.target(), values, store=root), world) == 0
+
+
+def test_a_lost_change_can_be_kept_and_one_of_a_living_process_stays(
+    world: World, root: Path, own_records: Path
+) -> None:
+    with change.changed(world.target(), {"number": 64}, store=root):
+        directory(root).rename(root / "aside")
+        assert [one.outcome for one in restore(root, ask=world.ask)] == ["in use"] and world.values["number"] == "64"
+        directory(root).rename(root / "empty")
+        (root / "aside").rename(directory(root))
+    change_ended(world, root, number=32)
+    shutil.rmtree(root)
+    assert [one.outcome for one in restore(root, keep=True, ask=world.ask)] == ["kept"]
+    assert world.values["number"] == "32" and not records(own_records)
+
+
+def test_an_old_journal_that_is_copied_back_does_not_restore_an_older_value(
+    world: World, root: Path, tmp_path: Path
+) -> None:
+    world.write("number", "4")
+    change_ended(world, root, number=64)
+    shutil.copytree(directory(root), tmp_path / "old")
+    restore(root, ask=world.ask)
+    world.write("number", "8")
+    change_ended(world, root, number=64)
+    change_ended(world, root, number=32)
+    restore(root, ask=world.ask)
+    change_ended(world, root, number=64)
+    shutil.rmtree(directory(root))
+    (tmp_path / "old").rename(directory(root))
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "8"
+
+
+def test_successive_changes_are_undone_one_after_the_other_and_one_that_is_kept_is_forgotten(
+    world: World, root: Path
+) -> None:
+    change_ended(world, root, number=64)
+    with change.changed(world.target(), {"number": 32}, store=root):
+        assert world.values["number"] == "32"
+    assert world.values["number"] == "64"
+    restore(root, keep=True, ask=world.ask)
+    change_ended(world, root, number=16)
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "64"
+
+
+def test_a_record_that_somebody_else_could_write_is_not_acted_on(world: World, root: Path, own_records: Path) -> None:
+    change_ended(world, root, number=64)
+    shutil.rmtree(root)
+    own_records.chmod(0o777)
+    assert restore(root, ask=world.ask) == () and world.values["number"] == "64"
+
+
+def test_restore_fails_if_a_record_is_damaged(root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(root))
+    own_records.mkdir(parents=True)
+    (own_records / "a").write_text("{")
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 1 and str(own_records / "a") in result.output

@@ -15,8 +15,9 @@ from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirect
 from strakes.cli.say import print_json, print_table, say
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
+from strakes.control.knob_hold import records
 from strakes.control.knob_journal import JournalState, open_journals
-from strakes.control.knob_restore import restore
+from strakes.control.knob_restore import lost, restore
 
 
 @click.group(cls=Group)
@@ -136,7 +137,11 @@ def journal_command(*, directory: MaybeDirectory) -> None:
     chosen = [state for state in states if directory is None or state.target == _name(directory)]
     for state in chosen:
         _print_state(state)
-    if not chosen:
+    without = [record for record in lost(default_root()) if directory is None or record.target == _name(directory)]
+    for record in without:
+        before = "default" if record.before is None else record.before
+        say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {before}")
+    if not chosen and not without:
         say("No settings to put back.")
     _print_damaged()
 
@@ -181,8 +186,8 @@ def _print_state(state: JournalState) -> None:
 
 
 def _print_damaged() -> bool:
-    """Print the journals that cannot be read. Return whether any were found."""
-    errors = open_journals(default_root())[1]
+    """Print the journals and records that cannot be read. Return whether any were found."""
+    errors = (*open_journals(default_root())[1], *records(default_root())[1])
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
     return bool(errors)

@@ -126,7 +126,7 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
     change = Change()
     try:
         for knob, wanted, places in plan:
-            given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
+            given = {place.name_with_host: _change_place(knob, place, wanted, journal, target) for place in places}
             change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
         yield journal, change
     except BaseException:
@@ -162,7 +162,8 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
     return plan
 
 
-def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
+def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> str | None:
+    ask = target.run
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while it is {before}"
@@ -171,7 +172,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:
-        hold.take(place, before, journal.root, journal.path)
+        hold.take(place, before, journal.root, journal.path, str(target.path))
     except StrakesError:
         journal.note("settled", number=number, outcome="unchanged", found=before)
         raise

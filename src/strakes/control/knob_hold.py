@@ -10,25 +10,42 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import create_kept, open_directory, open_kept, remove_kept
+from strakes.control.knob_journal import Owner
 from strakes.control.knob_place import KnobPlace
+from strakes.model.record import from_record, to_record
 
 _MOST_BYTES = 65536
 
 
-def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> None:
+@dataclass(frozen=True)
+class KnobRecord:
+    """The record of one changed setting: its place and original value, and the process and store that changed it."""
+
+    store: str
+    journal: str
+    target: str
+    owner: Owner
+    place: KnobPlace
+    before: str | None
+
+
+def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
     """Record that ``store`` changes the setting. Without write permission for the directory, nothing is recorded.
 
     Raises BadInputError if another store has changed the setting and not restored it, EnvironmentLacksError if the
     record cannot be written.
     """
     path = _file(place)
-    record = {"store": os.path.abspath(store), "journal": os.path.abspath(journal), "before": before}
+    names = os.path.abspath(store), os.path.abspath(journal)
+    record = to_record(KnobRecord(*names, target, Owner.this_process(), place, before))
     try:
         with _locked(path):
             held = _read(path)
@@ -43,7 +60,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> No
                 raise BadInputError(what, where=where, why=why, remedy=f"{remedy}remove {path}.")
             if held:
                 remove_kept(path)
-            create_kept(path, json.dumps(record).encode(), mode=0o644)
+            create_kept(path, json.dumps(record).encode())
     except PermissionError:
         return
     except OSError as error:
@@ -63,9 +80,33 @@ def give_back(place: KnobPlace, store: Path) -> None:
             remove_kept(path)
 
 
+def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
+    """Return the records of a store, and the errors of damaged records of any store.
+
+    Strakes acts on records with this user's rights, so those that somebody else could have written are left out.
+    """
+    found: list[KnobRecord] = []
+    errors: list[StrakesError] = []
+    place = _directory()
+    for path in sorted(place.glob("[!.]*")):
+        try:
+            if _is_own(place) and _is_own(path) and _read(path).get("store") in ("?", os.path.abspath(store)):
+                found.append(from_record(KnobRecord, _read(path)))
+        except FileNotFoundError:
+            continue  # another process has removed it
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
+            errors.append(BadInputError(what, where=str(path), why=str(error), remedy=remedy))
+    return found, errors
+
+
+def _directory() -> Path:
+    return Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs")
+
+
 def _file(place: KnobPlace) -> Path:
     digest = hashlib.sha256(repr(place.key).encode("utf-8", "surrogatepass")).hexdigest()
-    return Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs", digest[:32])
+    return _directory() / digest[:32]
 
 
 @contextmanager
@@ -90,3 +131,9 @@ def _read(path: Path) -> dict[str, object]:
     except (ValueError, RecursionError):
         record = None
     return record if isinstance(record, dict) else {"store": "?"}
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether a file or directory belongs to this user and nobody else can write it."""
+    state = os.lstat(path)
+    return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -8,12 +8,12 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
 from strakes.base.processes import commands_of
-from strakes.control.knob_hold import give_back
+from strakes.control.knob_hold import KnobRecord, give_back, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
@@ -60,7 +60,7 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Restore all changes of ended processes and of ``strakes knobs set``, newest first.
+    """Restore all changes of ended processes and of ``strakes knobs set``, newest first; at last those without journal.
 
     ``target``: restore only changes for this directory. ``keep``: close the journals, but leave the values. Changes of
     running processes stay.
@@ -76,7 +76,39 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             continue
         why = f"by {state.owner}{': put it back on that host' if life == 'elsewhere' else ', which is still running'}"
         done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
+    done += [_restore_lost(root, each, keep, ask) for each in lost(root) if target in (None, each.target)]
     return tuple(done)
+
+
+def lost(root: Path) -> list[KnobRecord]:
+    """Return the records of a store's settings whose journal is gone."""
+    # A journal is written before its record, so it is read afterwards.
+    found, _ = records(root)
+    known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
+    return [record for record in found if record.place.key not in known]
+
+
+def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Restored:
+    place, before, value, why = record.place, record.before, None, ""
+    outcome = "kept"
+    if (life := record.owner.life()) != "dead":
+        outcome = "in use"
+        why = f"by {record.owner}{': put it back on that host' if life == 'elsewhere' else ', which is still running'}"
+    elif not keep:
+        try:
+            value = found = place.read(ask)
+            if found != before:
+                place.write(before, ask)
+                value = place.read(ask)
+            outcome = "unchanged" if found == before else "restored" if value == before else "not put back"
+        except PlaceGoneError as error:
+            outcome, why = "gone", error.why
+        except StrakesError as error:
+            outcome, why = "not put back", "; ".join(filter(None, (error.why or error.what, error.remedy)))
+    restored = Restored("", place.knob, place.name, before, value, outcome, why)
+    if restored.done:
+        give_back(place, root)
+    return restored
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -112,9 +144,15 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     if state is None:
         return []  # the journal is closed
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
+    # A copied journal can be out of date. The record has the value before the oldest change that is not settled.
+    older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
+    original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
+    first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent = ""
     for entry in reversed(state.open_entries):
+        if first[entry.place.key] == entry.number:
+            entry = replace(entry, before=original.get(entry.place.key, entry.before))  # noqa: PLW2901
         if keep:
             done.append(_keep(journal, entry, ask))
             continue
@@ -172,6 +210,7 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
         value, why = entry.place.read(ask), ""
     except StrakesError as error:
         value, why = None, error.why or error.what
+    give_back(entry.place, journal.root)
     return _settle(journal, entry, "kept", value, why)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,36 @@ def test_hints_are_text_and_numbers_are_converted(tmp_path: Path) -> None:
 def test_hints_may_be_in_a_file_next_to_the_plan(tmp_path: Path) -> None:
     (tmp_path / "romio-hints").write_text("# of this machine\ncb_nodes 4\n\nromio_cb_write enable # always\n")
     assert phase_with('"romio-hints"', tmp_path).hints == (("cb_nodes", "4"), ("romio_cb_write", "enable"))
+
+
+@pytest.mark.parametrize("name", ["{}/hints", "../hints", "plans/../../hints", "netrc", "", "hints/netrc"])
+def test_a_plan_names_no_file_outside_its_directory_as_hints(tmp_path: Path, name: str) -> None:
+    (tmp_path / "hints").write_text("password secret")
+    folder = tmp_path / "plans"
+    (folder / "hints").mkdir(parents=True)
+    for place in (folder, folder / "hints"):
+        (place / "netrc").write_text("password secret")
+    with pytest.raises(BadInputError, match="not one of the plan"):
+        phase_with(f'"{name.format(tmp_path)}"', folder)
+
+
+def test_hints_are_not_read_through_a_link_or_a_pipe(tmp_path: Path) -> None:
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    (tmp_path / "hints").write_text("password secret")
+    (folder / "hints").symlink_to(tmp_path / "hints")
+    (folder / "up").symlink_to(tmp_path)
+    os.mkfifo(folder / "hints-pipe")
+    for name in ("hints", "up/hints", "hints-pipe"):
+        with pytest.raises(BadInputError):
+            phase_with(f'"{name}"', folder)
+
+
+def test_a_line_that_is_no_hint_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "hints").write_text("cb_nodes 4\nroot:secret\n")
+    with pytest.raises(BadInputError) as caught:
+        phase_with('"hints"', tmp_path)
+    assert "secret" not in str(caught.value) and "line 2" in caught.value.where
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,10 @@ def restore_command(
     directory: MaybeDirectory,
     keep: bool = option("Leave the values as they are now and forget the old ones.", default=False),
 ) -> int:
-    """Put back the settings that strakes knobs set or a killed command changed.
+    """Put back the settings that strakes knobs set or a killed command changed, even if their journal is lost.
 
-    With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
-    could not be put back, or if a journal or a record is damaged.
+    With DIR, put back only those changed for DIR. Exits with status 1 if an old value could not be put back, or if a
+    journal or a record is damaged.
     """
     done = restore(default_root(), target=_name(directory), keep=keep)
     for restored in done:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import read_regular
+from strakes.base.files import read_below
 from strakes.base.toml_file import read_toml
 from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
@@ -60,9 +60,13 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return the phase with its hints as texts. If they name a file in ROMIO's format, read the hints from the file."""
     hints = phase.get("hints")
     if isinstance(hints, str):
-        file = folder / hints
+        file, parts = folder / hints, PurePath(hints).parts
+        # A plan of somebody else must not name any file of this user, whose text the report would show.
+        if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
+            remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
+            raise BadInputError("the hints file is not one of the plan", where=hints, remedy=remedy)
         try:
-            text = read_regular(file, _MOST_HINT_BYTES, "the hints file cannot be read").decode()
+            text = read_below(folder, hints, _MOST_HINT_BYTES).decode()
         except UnicodeDecodeError as error:
             raise BadInputError("the hints file cannot be read", where=str(file), why=str(error)) from error
         lines = [line.split("#")[0].split() for line in text.splitlines()]

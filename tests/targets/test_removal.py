@@ -55,10 +55,13 @@ def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
     assert remove(tree) == ()
 
 
+@pytest.mark.parametrize("inner", ["", "v0"])
 def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
+    tree: Path, inner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree / MARKER_NAME).write_text("ours")
+    if inner:
+        (tree / inner).mkdir()
     monkeypatch.setattr(removal, "_PAUSES_S", (0.0,))
     monkeypatch.setattr(os, "rmdir", lambda name, *, dir_fd: None)
     parent, directory = os.open(tree.parent, os.O_RDONLY), os.open(tree, os.O_RDONLY)
@@ -67,7 +70,7 @@ def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
     finally:
         os.close(directory)
         os.close(parent)
-    assert left == (Left(str(tree), "its server says that it is removed, and keeps it"),)
+    assert left == (Left(str(tree / inner), "its server says that it is removed, and keeps it"),)
     assert (tree / MARKER_NAME).read_text() == "ours"
 
 

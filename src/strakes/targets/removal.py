@@ -12,9 +12,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
@@ -32,6 +33,7 @@ _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
+_KEPT = "its server says that it is removed, and keeps it"
 UNANSWERED = "the file system does not answer"
 # A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
 # longer, but uses the processor.
@@ -101,18 +103,29 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
             os.stat(name, dir_fd=parent, follow_symlinks=False)
             return (Left(path, "another directory has taken its place"),)
         os.rmdir(now, dir_fd=parent)
-        return (Left(path, "its server says that it is removed, and keeps it"),) if _is_kept(parent, now) else ()
+        return (Left(path, _KEPT),) if _kept(parent, now.__eq__) else ()
     except OSError as error:
         return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
 
 
-def _is_kept(parent: int, name: str) -> bool:
-    """Return whether a directory is listed although its removal was acknowledged. A list may be old for a moment."""
+def _kept(directory: int, is_removed: Callable[[str], bool]) -> list[str]:
+    """Return names that are there although their removal was acknowledged. A list may be old for a moment."""
+    names: list[str] = []
     for pause_s in (0.0, *_PAUSES_S):
         time.sleep(pause_s)
-        with os.scandir(parent) as entries:
-            if all(entry.name != name for entry in entries):
-                return False
+        with os.scandir(directory) as entries:
+            kept = (entry.name for entry in entries if is_removed(entry.name) and _is_there(entry))
+            names = sorted(islice(kept, _MOST_NAMED))
+        if not names:
+            break
+    return names
+
+
+def _is_there(entry: os.DirEntry[str]) -> bool:
+    try:
+        entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
     return True
 
 
@@ -258,6 +271,8 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             return left
         # An engine whose front end was killed notices within a second and stops making files.
         time.sleep(pause_s)
+    if kept := _kept(directory, MARKER_NAME.__ne__):
+        return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
     try:
         if _name_now(parent, name, directory) is None:
             # It was moved elsewhere: keep the marker, so that the directory is still recognized.

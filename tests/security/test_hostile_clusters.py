@@ -370,3 +370,32 @@ def test_drbdadm_gets_the_same_words_in_the_same_lines() -> None:
     ]
     assert rewritten_drbd('a$(b) "c\\"d" /* "e') == 'a??b? "c??d" /? ?e\n'
     assert rewritten_drbd('"b\\" include "/x"; "') == '"b?? include " /x "; "\n'
+
+
+def test_directories_nested_too_deep_are_refused(tmp_path: Path) -> None:
+    plan(tmp_path, cib())
+    (tmp_path / "nodes/a/etc").mkdir(parents=True)
+    (tmp_path / "nodes/a/etc/hosts").write_text("10.0.0.1 a\n")
+    assert read_plan(tmp_path).texts["nodes/a/etc/hosts"]
+    directory = os.open(tmp_path / "nodes/a/etc", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=directory)
+        below = os.open("d", os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = below
+    os.close(directory)
+    try:
+        with pytest.raises(BadInputError, match="not a configuration") as refused:
+            read_plan(tmp_path)
+    finally:
+        run(["rm", "-r", str(tmp_path / "nodes")])
+    assert "more than 100 deep" in refused.value.why
+
+
+def test_a_description_outside_of_the_checked_directory_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text('[cluster]\ns3cr3t = "s3cr3t"\n')
+    plan(tmp_path / "plan", cib())
+    (tmp_path / "plan/cluster.toml").symlink_to("../victim")
+    with pytest.raises(BadInputError, match="cannot be read") as refused:
+        read_plan(tmp_path / "plan")
+    assert "s3cr3t" not in str(refused.value)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from strakes.base.errors import BadInputError
-from strakes.base.toml_file import read_toml
+from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
 
@@ -154,10 +154,15 @@ def _texts(value: object) -> Iterator[str]:
 
 def read_description(path: Path) -> Cluster:
     """Read a description. Raises BadInputError with the file, the key and the reason."""
-    top = _Table(read_toml(path, "the description", "cluster").values, str(path))
+    return described(read_toml(path, "the description", "cluster"))
+
+
+def described(file: TomlFile) -> Cluster:
+    """Return the cluster of a description that is already read. Raises BadInputError with the key and the reason."""
+    top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
-    described = top.table("network", top.values.get("network", {}))
-    networks = tuple(_network(name, described.table(name)) for name in described.values)
+    listed = top.table("network", top.values.get("network", {}))
+    networks = tuple(_network(name, listed.table(name)) for name in listed.values)
     nodes = tuple(_node(table, networks) for table in top.tables("node"))
     names = tuple(node.name for node in nodes)
     if not 2 <= len(nodes) <= _MOST_NODES or len(set(names)) != len(names):

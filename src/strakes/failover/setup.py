@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -11,14 +11,15 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import read_below
+from strakes.base.toml_file import parse_toml
 from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, is_address
 from strakes.failover.crm_text import PROMPT
-from strakes.failover.description import read_description
-from strakes.failover.limits import MOST_DRBD, little_enough
+from strakes.failover.description import described
+from strakes.failover.limits import MOST_DEPTH, MOST_DRBD, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
@@ -231,8 +232,11 @@ def _read_plan(directory: Path) -> Setup:
             if inner
             else "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
         )
-    description = root / DESCRIPTION
-    return setup_of(str(directory), root, texts, read_description(description) if description.is_file() else None)
+    cluster = None
+    if (root / DESCRIPTION).is_file():
+        content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
+        cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
+    return setup_of(str(directory), root, texts, cluster)
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
@@ -356,9 +360,20 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
     files = (path for pattern in below["patterns"] for path in (root / "etc").glob(pattern) if path.is_file())
     found += sorted(str(path.relative_to(root)) for path in files)
     found += [name for name in ("var/spool/cron/root", "var/spool/cron/crontabs/root") if (root / name).is_file()]
-    # Files of single nodes: nodes/NAME/etc/...
-    found += sorted(str(path.relative_to(root)) for path in (root / "nodes").glob("*/etc/**/*") if path.is_file())
+    found += sorted(str(path.relative_to(root)) for path in _files_of_nodes(root))
     return list(dict.fromkeys(found))
+
+
+def _files_of_nodes(root: Path) -> Iterator[Path]:
+    """Yield the files nodes/NAME/etc/... Raises BadInputError for too many directories in each other."""
+    directories = [*(root / "nodes").glob("*/etc")]
+    for _ in range(MOST_DEPTH):
+        inside = [path for directory in directories for path in directory.glob("*")]
+        yield from (path for path in inside if path.is_file())
+        directories = [path for path in inside if path.is_dir() and not path.is_symlink()]
+    if directories:
+        why = f"its directories are nested more than {MOST_DEPTH} deep"
+        raise BadInputError("this is not a configuration", where=str(root / "nodes"), why=why)
 
 
 def holds_secrets(name: str) -> bool:

@@ -155,7 +155,7 @@ def test_the_log_of_a_bug_has_no_secret_of_an_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    log = Path(write_log(ValueError(), ["watch", f"--command=send {address}"]))
+    log = Path(write_log(ValueError(f"no {address}"), ["watch", f"--command=send {address}"]))
     assert log.is_relative_to(tmp_path) and not re.search("hid|den", log.read_text())
 
 

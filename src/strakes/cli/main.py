@@ -329,7 +329,7 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
     try:
         handle, name = tempfile.mkstemp(prefix="strakes-", suffix=".log")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:
-            file.write("\n".join(lines))
+            file.write(without_secrets("\n".join(lines)))
     except OSError as unwritable:
         return f"(it cannot be written: {unwritable})"
     return name

@@ -19,7 +19,7 @@ from strakes.failover import limits, policy_engine, simulation
 from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.rule import findings
-from strakes.failover.setup import Setup, read_plan, setup_of
+from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import confined, verdicts, without_files
 from strakes.targets.command import run
@@ -399,3 +399,9 @@ def test_a_description_outside_of_the_checked_directory_is_not_read(tmp_path: Pa
     with pytest.raises(BadInputError, match="cannot be read") as refused:
         read_plan(tmp_path / "plan")
     assert "s3cr3t" not in str(refused.value)
+
+
+def test_a_directory_cannot_pass_for_the_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan(tmp_path / LIVE, cib())
+    monkeypatch.chdir(tmp_path)
+    assert read_plan(Path(LIVE)).where == f"./{LIVE}"

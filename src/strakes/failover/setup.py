@@ -236,7 +236,9 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    return setup_of(str(directory), root, texts, cluster)
+    # A directory can have the name that stands for the running cluster, whose files are trusted.
+    where = f"./{directory}" if str(directory) == LIVE else str(directory)
+    return setup_of(where, root, texts, cluster)
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:

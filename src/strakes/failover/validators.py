@@ -82,10 +82,8 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
         return ValidatorVerdict(program, "absent", f"install {_PACKAGES.get(program, 'drbd-utils')}")
     try:
         return ask()
-    except (BadInputError, EnvironmentLacksError, CommandTimeout) as error:
-        return ValidatorVerdict(program, "unable", error.why or error.what)
-    except OSError as error:
-        return ValidatorVerdict(program, "unable", str(error))
+    except (BadInputError, EnvironmentLacksError, CommandTimeout, OSError) as error:
+        return ValidatorVerdict(program, "unable", getattr(error, "why", "") or str(error))
 
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
@@ -122,11 +120,10 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
         write_kept(place / "corosync.conf", keyed, mode=0o640)
         nodes = read_corosync(text, "").one("nodelist").all("node")
         addresses = list(links_of(nodes[0]).values()) if nodes else []
-        commands = [
-            "ip link set lo up",
-            *(f'ip address add "${number}" dev lo' for number in range(1, len(addresses) + 1)),
-        ]
-        script = " && ".join([*commands, f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"])
+        added = [f'ip address add "${number}" dev lo' for number, _ in enumerate(addresses, 1)]
+        script = " && ".join(
+            ["ip link set lo up", *added, f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"]
+        )
         user = [] if _AS_NOBODY[0] in words else ["--user", "--map-root-user"]
         done = run(["unshare", *user, "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
     return _verdict("corosync", done)

@@ -126,7 +126,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Parse a TOML text. ``name``, ``what``: as in messages. Raises BadInputError if the text is not valid TOML."""
+    """Parse a TOML text. Messages call the file ``name`` and the text ``what``. Raises BadInputError if invalid."""
     import tomllib
 
     try:

@@ -509,5 +509,5 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
 
     if like is not None and any(amounts):
         remedy = "Leave out --data-per-rank, --files and --phase: RUN determines them."
-        raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
+        raise BadInputError("--like cannot be used together with options that set amounts", remedy=remedy)
     return None if like is None else Store().open(like)

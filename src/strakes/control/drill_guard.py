@@ -35,7 +35,7 @@ class Promise:
     """The obligation to undo one fault. It is recorded, and its guard started, before the fault is caused."""
 
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
-        """Record the undoing and start the guard. If this raises StrakesError, the fault must not be caused."""
+        """Record how to undo the fault and start the guard. If this raises StrakesError, do not cause the fault."""
         self._path = announce(root, fault, undo)
         try:
             # The open file remains the record of the fault even if the owner of the store moves it.
@@ -53,7 +53,7 @@ class Promise:
         )
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault and return a description, empty if the fault has been undone before.
+        """Undo the fault and return a description of the action, or "" if the fault has been undone before.
 
         ``say`` gets a message if a server does not answer. Raises StrakesError if the fault cannot be undone; the next
         strakes command then tries again.

@@ -61,7 +61,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 
 def put_right(path: Path) -> str:
-    """Undo one fault; return a description, empty if another process has undone it.
+    """Undo one fault; return a description of the action, or "" if another process has undone the fault.
 
     Raises StrakesError if the fault cannot be undone.
     """

@@ -32,7 +32,7 @@ from strakes.targets.workspace import Workspace
 
 # Time limit in seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
-# Maximum number of hanging clients that a message names. Its length grows in proportion.
+# Maximum number of hanging clients that a message names. The message's length grows in proportion.
 _MOST_NAMED = 10
 # Size of the files that clients write.
 _FILE_BYTES = 4096
@@ -41,7 +41,7 @@ _WATCHER_S = 30.0
 # Interval, in seconds, between two readings of the connections. It is short because file systems keep only a short
 # history (Lustre: 16 changes for each target).
 _LOOK_EVERY_S = 0.5
-# Resolution, in seconds, of the times in this history.
+# Resolution, in seconds, of the times in the history of connections.
 _WHOLE_SECONDS_S = 1.0
 
 Say = Callable[[str], None]
@@ -162,7 +162,7 @@ class ConnectionWatch:
     """Reports changes in this client's connections to the targets of a file system that records these changes."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
-        """Record the connections before the drill. Raises StrakesError if this is not a directory."""
+        """Record the connections before the drill. Raises StrakesError if ``directory`` is not a directory."""
         self._target = detect(directory, servers)
         self._began_unix_s = time.time()
         self._known = set(self._target.connection_changes())
@@ -194,12 +194,12 @@ class ConnectionWatch:
                     seen(Moment(time.time(), recovery.target, recovery.status))
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the times since the beginning at which targets did not serve this mount or evicted this client."""
+        """Return the times since the drill began at which targets did not serve this mount or evicted this client."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recoveries since the beginning as the targets counted them, of the servers that answer."""
+        """Return the recoveries that the targets of answering servers counted since the drill began."""
         now = self._target.recoveries()
         return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
 
@@ -279,7 +279,7 @@ class _Stroke:
         if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
             return
         self._undo()
-        # Clients may be blocked until the fault is undone. Clients that are still blocked after the limit hang.
+        # Clients may be blocked until the fault is undone. Clients still blocked after the limit count as hanging.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if not self._stop.wait(clients_left_s + self._fault.back_within_s):

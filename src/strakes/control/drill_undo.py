@@ -27,17 +27,17 @@ _NOT_REACHED = 255
 
 
 class NotReachedError(MeasurementError):
-    """A server did not answer; the undoing may succeed later."""
+    """A server did not answer; another attempt may succeed later."""
 
 
 class Undo(ABC):
-    """The undoing of one fault. It may be done several times."""
+    """An action that undoes one fault. Repeating the action does no harm."""
 
     words: ClassVar[str] = ""
 
     @property
     def text(self) -> str:
-        """Return a description of the undoing, with its commands."""
+        """Return a description of the action, with its commands."""
         return self.words.format_map(vars(self))
 
     @abstractmethod
@@ -229,7 +229,7 @@ _KINDS: Mapping[str, type[Undo]] = {
 
 
 def to_record(undo: Undo) -> dict[str, Any]:
-    """Return the undoing in the form that the journal stores.
+    """Return the action in the form that the journal stores.
 
     >>> undo = RunCommand(("true",))
     >>> from_record(to_record(undo)) == undo
@@ -239,7 +239,7 @@ def to_record(undo: Undo) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Undo:
-    """Return the undoing from the journal. Raises KeyError or TypeError for an invalid record."""
+    """Return the action that the journal stores. Raises KeyError or TypeError for an invalid record."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
     del values["kind"]
     return _KINDS[record["kind"]](**values)

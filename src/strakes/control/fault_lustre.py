@@ -130,7 +130,7 @@ class _ServerFault(_LustreFault):
         """Return the shell command that causes the fault, and the targets that it stops, in start order."""
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
-        """Return the undoing that mounts targets on their server unless another server has mounted them."""
+        """Return the action that mounts targets again on their server unless another server has mounted them."""
         looks = ("cat", "/proc/mounts")
         mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
         hosts = dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))

@@ -27,8 +27,8 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# How a change ended. unchanged: the setting already had the old value. changed by others: it had neither our new
-# value nor the old value, and stays. gone: it does not exist any more. kept: the user asked to leave it.
+# How a change was settled. unchanged: the setting already had the old value. changed by others: the setting had neither
+# our new value nor the old value, and stays. gone: the setting no longer exists. kept: the user keeps the new value.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 # Kinds of lines. will, did: before and after a change. held: the changes stay until ``strakes knobs restore``.
 # tried: an attempt did not restore everything.
@@ -119,7 +119,7 @@ class JournalState:
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return whether the journal's process lives, which locks the file until it has restored its changes."""
+        """Return whether the journal's process is alive. That process locks the file until its changes are restored."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
@@ -182,7 +182,7 @@ class KnobJournal:
 
     @classmethod
     def claim(cls, root: Path, state: JournalState) -> Self | None:
-        """Take over a journal of another process; return None if it is closed or another process writes it."""
+        """Take over another process's journal; return None if the journal was closed or a process has locked it."""
         with locked(root):
             if not state.path.exists():
                 return None
@@ -207,13 +207,13 @@ class KnobJournal:
         self._file.append({"is": kind, **fields})
 
     def close(self) -> None:
-        """Remove the journal: all its changes are settled."""
+        """Remove the journal, all changes of which are settled."""
         with locked(self.root):
             _remove(self.path)
         self.release()
 
     def release(self) -> None:
-        """Stop writing; open changes stay open."""
+        """Stop writing; changes that are not settled stay in the journal."""
         if not self._released:
             self._released = True
             self._file.close()
@@ -222,9 +222,9 @@ class KnobJournal:
         states, errors = open_journals(self.root)
         for error in errors:
             if isinstance(error, DamagedJournalError):
-                raise error  # the damaged journal may have an open change of this place
+                raise error  # the damaged journal may contain an unfinished change of this place
         for state in states:
-            # Changes may be stacked on a held journal; they are restored in reverse order.
+            # A place in a held journal may be changed again; the last change is restored first.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):

@@ -138,7 +138,7 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Settle the open changes of a journal of this process, last change first; close it when all are settled."""
+    """Settle the changes in a journal of this process, last change first; remove the journal when all are settled."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
@@ -221,7 +221,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Remove the record that reserves a place, if the place has no open changes."""
+    """Remove the record that reserves a place, if all changes of the place are settled."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)

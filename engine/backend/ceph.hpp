@@ -1,9 +1,9 @@
 // Calls of libcephfs with the signatures of backend/posix.hpp. Nothing is mounted: every rank is a separate client with
 // one session.
 //
-// A descriptor combines the number of a session, in a table of the process, with a libcephfs descriptor of this
-// session. The thread that begins a session must also use and end the session, because the threads of libcephfs share
-// the table of kernel descriptors of the thread that started them.
+// A descriptor contains the index of a session in the process's table, and a descriptor of libcephfs in this session.
+// Only the thread that begins a session may use and end the session: ranks' threads have separate tables of kernel
+// descriptors, and the threads of libcephfs share the table of the thread that started them.
 #pragma once
 
 #include <atomic>

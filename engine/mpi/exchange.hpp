@@ -56,9 +56,9 @@ class Patience {
 inline constexpr int kExchangeTag = 2;
 inline constexpr std::uint64_t kShortNapNs = 100'000;
 
-// The function to which an error of MPI is passed. It ends the process and does not return. Before this function is
-// set, MPI errors end this process, and the exit status makes the launcher end the other processes. If the cause is the
-// loss of another process, the watching threads detect this loss as well.
+// The function that handles an error of MPI. It ends the process and does not return. Until it is set, an error ends
+// this process directly, and the exit status makes the launcher end the other processes. If another process was lost,
+// the watching threads detect the loss independently.
 inline std::function<void(const std::string&)>& told_of_mpi_failure() {
     static std::function<void(const std::string&)> told;
     return told;

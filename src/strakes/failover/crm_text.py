@@ -43,7 +43,7 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-# Larger scripts, and further words of a loop, are not expanded. The two limits bound the result to about 30 MB.
+# Maximum size of a script that is expanded, and number of words of a loop. Both limit the result to about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16  # the size of the result grows in proportion
 

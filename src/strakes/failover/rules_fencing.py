@@ -68,7 +68,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
-    """Find levels with devices that do not exist or do not power off the node, and nodes that alone have no level."""
+    """Find levels whose device is missing or leaves the node on, and nodes without a level if others have one."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:

@@ -78,7 +78,7 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield whether there is a quorum device, and whether there is a third node, that gives one side quorum."""
+    """Yield for each tie-breaker whether it exists: a quorum device, one that a pcs command adds, a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

@@ -77,7 +77,7 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find differences between the files and a new plan of the description."""
+    """Find differences between the files and a plan that is made anew from cluster.toml."""
     cluster = setup.cluster
     assert cluster is not None
     files = {file.path: file.text for file in plan_files(cluster)}
@@ -85,7 +85,7 @@ def differs_from_the_description(setup: Setup) -> Iterator[str]:
     kinds = {kind for kind, _ in given}
     for (kind, subject), values in planned.items():
         there = given.get((kind, subject), set())
-        # The files may use only some of the replication paths of a plan.
+        # The configuration of DRBD may contain only some of the planned replication paths.
         differs = bool(there - values) if kind == "copy" else there != values
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]

@@ -149,7 +149,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
-    """Find addresses of two different nodes, devices or services."""
+    """Find addresses that two different nodes, devices or services have."""
     known: dict[str, tuple[str, str]] = {}
     real = hosts_of(setup)
     hosts = {*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts)}
@@ -158,7 +158,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
         if is_address(address):
             first, other = known.setdefault(address, (thing, name))
             pair = {thing, first}
-            # A fencing device may be the quorum host. A node without a name may be any of the known hosts.
+            # A fencing device and the quorum device may be one host. A node without a name may be any known host.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             if first != thing and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

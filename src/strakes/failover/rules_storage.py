@@ -102,7 +102,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find exports with the fsid or the client of another export or unknown options, and exported NFS state."""
+    """Find exports that share an fsid, or directory and client; unknown options; and NFS state that is exported."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     numbers = [(number, place[one.id]) for one in exports if (number := one.values.get("fsid", ""))]

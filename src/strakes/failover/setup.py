@@ -242,7 +242,7 @@ def _read_plan(directory: Path) -> Setup:
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    """Return path in a setup -> text of the files that are recognised by their content."""
+    """Return the files that are recognised by their content, as path in the setup -> text."""
     texts = {}
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")

@@ -69,7 +69,7 @@ def _pairs(configuration: Configuration, node: yaml.Node | None, what: str) -> l
     if not isinstance(node, yaml.MappingNode):
         raise BadInputError(f"{what} is not a list of KEY: VALUE", where=where, remedy="Give a configuration of DLIO.")
     if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-        raise BadInputError(f"a key of {what} is not a word", where=where)
+        raise BadInputError(f"a key of {what} is a list or a mapping", where=where)
     return [(key.value, value) for key, value in node.value]
 
 
@@ -158,7 +158,7 @@ def _steps(work: _Work) -> int:
 
 
 def _directory(work: _Work) -> Path:
-    """Return the directory to measure in: data_folder, or its nearest existing parent. Raises BadInputError."""
+    """Return the directory to measure in: data_folder, or the nearest existing one above. Raises BadInputError."""
     wanted, place = _folder(work.configuration, "dataset", "data_folder", "./data/")
     if place != wanted:
         work.configuration.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
@@ -172,10 +172,10 @@ def _directory(work: _Work) -> Path:
 
 
 def _folder(configuration: Configuration, section: str, key: str, default: str) -> tuple[Path, Path]:
-    """Return the path of a folder, and the nearest existing directory: the folder or a parent of it.
+    """Return the path of a directory, and the first that exists of this directory, its parent, grandparent and so on.
 
-    Raises BadInputError if an absolute path and its parent do not exist, because a directory further up may be on
-    another file system.
+    Raises BadInputError if the path is absolute and neither the directory nor its parent exists, because a directory
+    further up may be on another file system.
     """
     text = configuration.text(section, key, default)
     wanted = Path(text).absolute()

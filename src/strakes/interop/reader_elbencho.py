@@ -114,7 +114,7 @@ def _blocks(block: Block) -> Iterator[_Phase]:
 
 
 def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Phase]:
-    """Yield the phases of the master: the last of successive phases, if its total is the sum of the others."""
+    """Yield the phases without the phases of services. These precede the master's phase, whose total is their sum."""
     for _, group in itertools.groupby(phases, key=lambda phase: phase.operation):
         same = list(group)
         total = sum(phase.total for phase in same[:-1])

@@ -88,7 +88,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # Monitors tolerate a silence that they may have caused. With a smaller difference they would tolerate any silence.
+    # Monitors excuse silent servers if their own tick was later than grace - interval: always, if that is below a tick.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",

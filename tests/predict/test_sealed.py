@@ -178,7 +178,7 @@ def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, sealed: Pat
         # The seal fits the contents, but not the name of the file.
         document["seal"] = digest(document)
     sealed.write_text(json.dumps(document))
-    assert "seal of the forecast is broken" in refused("score", sealed.stem, small_files.id)
+    assert "the forecast was changed after it was sealed" in refused("score", sealed.stem, small_files.id)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", "[" * 100_000])

@@ -155,7 +155,7 @@ def _requests(visits: Sequence[Visit]) -> float | None:
 
 
 def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
-    """Return the mean busy share (0 to 1) of the file system's device, empty if it was not counted."""
+    """Return part -> mean busy share (0 to 1) of the file system's device, or {} if the share was not counted."""
     shares = [
         min(1.0, float(counted["busy_s"]) / sample.elapsed_s)
         for sample in samples

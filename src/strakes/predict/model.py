@@ -148,12 +148,12 @@ class Model:
 
 
 def exponents(size: Array, deviation: float) -> Array:
-    """Return the covariance (n, n) of a power law with a random exponent."""
+    """Return the covariance (n, n) over log sizes of a power law with an exponent of this standard deviation."""
     return np.asarray(deviation**2 * np.outer(size, size))
 
 
 def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the last value, given the others. ``covariance`` includes the last one.
+    """Return mean and standard deviation of the value after ``values``. ``covariance`` includes this next value.
 
     All values share an unknown term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
     """
@@ -168,7 +168,7 @@ def krige(values: Array, covariance: Array) -> tuple[float, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n), over log sizes, of a random exponent plus a random walk, both of unit variance."""
+    """Return the covariance (n, n) over log sizes: a random slope of variance 1 plus a walk of variance 1 per unit."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 

@@ -97,8 +97,8 @@ def open_sealed(name: str, store: Path) -> dict[str, Any]:
     except _MALFORMED as error:
         raise BadInputError("this is not a sealed forecast", where=str(path), why=repr(error), remedy=_COPY) from error
     if not is_intact:
-        why = "its contents or its name were changed after it was sealed"
-        raise BadInputError("the seal of the forecast is broken", where=str(path), why=why, remedy=_COPY)
+        why = "its contents or its name do not match the hash"
+        raise BadInputError("the forecast was changed after it was sealed", where=str(path), why=why, remedy=_COPY)
     return document
 
 

@@ -135,8 +135,8 @@ def _blocks(choice: Choice) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Grade all questions at the family-wise error ``error``. Holm's method does not count the ``settled`` ones."""
-    if not choices:  # a plan asks no question, and numpy takes 50 ms to load
+    """Grade all questions at the family-wise error ``error``. Holm's method ignores questions that are ``settled``."""
+    if not choices:  # a plan has no questions; end here, because numpy takes 50 ms to load
         return []
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])

@@ -146,7 +146,7 @@ class AccessPatterns(Study):
             for operation in _BOTH
             for name, titles, size, compared, alike in (
                 ("strided", _STRIDED, sizes[0], strided, "strided is as fast as contiguous"),
-                ("files", _FILES, sizes[-1], shared, "one shared file is as fast"),
+                ("files", _FILES, sizes[-1], shared, "one shared file is as fast as one per process"),
             )
             for question in ask(
                 self.name,

@@ -90,7 +90,7 @@ class ClientScaling(Study):
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
-            needs = gettext("at least {levels} numbers of clients, each with enough runs", levels=FEWEST_LEVELS)
+            needs = gettext("{levels} or more different numbers of clients, all with enough runs", levels=FEWEST_LEVELS)
             statement = gettext("No scalability law was fitted.")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         return [*self._law(law, evidence), self._need(law, evidence)]
@@ -126,7 +126,7 @@ class ClientScaling(Study):
         """Return whether the law predicts the needed rate; unknown after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
-            "{clients} clients with {files} files an hour each ({rate} a second; needed by StorNext, 2011)",
+            "{clients} clients with {files} files an hour each ({rate} a second; a requirement of StorNext in 2011)",
             clients=_NEEDED_CLIENTS,
             files=f"{_NEEDED_EACH_PER_HOUR:,}",
             rate=f"{needed:,.0f}",
@@ -134,7 +134,7 @@ class ClientScaling(Study):
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
             needs = gettext(
-                "rates of at least {clients} clients, and a law that fits them",
+                "rates measured with {clients} or more clients, and a scalability law that fits them",
                 clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST),
             )
             statement = gettext("It is unknown whether the system can serve {need}.", need=need)

@@ -150,8 +150,8 @@ def make_visit(
         site.workspace.leave_alone()
     # A study that passes run_plan interrupts the service on purpose.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # Rounds of a growing pool of files cannot be repeated, and on a dead file system nothing can. Plans in kept
-    # directories with a placement can be repeated after a complete plan, which has removed its files.
+    # A round that adds files to a growing pool cannot be repeated, nor can any round on a dead file system. A plan in a
+    # kept directory with a placement can be repeated if it was completed, because then it has removed its files.
     repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
     again = bool(lost) and answers and result.ended != "cancelled" and repeatable
     return replace(

@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`. Each question has a few cells, with extreme levels, that decide it."""
+"""overview: the questions of `strakes survey`. A few cells, with extreme levels of a factor, answer each question."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Overview(Study):
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
             ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
-            ("files", of_files, gettext("one shared file is as fast")),
+            ("files", of_files, gettext("one shared file is as fast as one per process")),
             ("strides", of_strides, gettext("strided is as fast as contiguous")),
             ("stripes", [(f"{level:.0f}", cell) for level, cell in stripes], ""),
         )
@@ -188,7 +188,7 @@ class Overview(Study):
                 f"directories-{operation}",
                 gettext(title),
                 [(gettext("one per process"), own), (gettext("one shared directory"), shared)],
-                alike=gettext("one shared directory is as fast"),
+                alike=gettext("one shared directory is as fast as one per process"),
             )
         creators = results.where(operation="file-create", directory="unique")
         return asked + ask_level(self.name, "creators", gettext("processes that create files"), creators, "ranks")

@@ -37,7 +37,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     )
     if len(sessions) < len(cells):
         metadata = gettext("metadata: {clients}", clients=inside)
-        inside = f"{metadata}; {gettext('data: {clients}, through the mount', clients=mounts)}"
+        inside = f"{metadata}; {gettext('data: {clients}, because data goes through the mount', clients=mounts)}"
     return f"{inside}; {gettext('this says nothing about more nodes')}"
 
 

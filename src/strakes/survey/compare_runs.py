@@ -190,7 +190,7 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs], only: Sequence[str]) ->
 
 
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
-    """Return the estimated rates and times of a run, by their ids in A. Raises BadInputError for a damaged run.
+    """Return the estimated rates and times of a run, by ids as in run A. Raises BadInputError for a damaged run.
 
     ``pairs``: each cell of A with the cell of this run that did the same work; a cell of this run can be in several.
     """
@@ -210,7 +210,7 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 def _withheld(
     a: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
 ) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return the ids of measures without a verdict, each with its needs; the reasons; the ids with unequal amounts."""
+    """Return id -> remedy for measures without a verdict; the reasons; and the ids with unequal amounts of work."""
     ids = [row[0][0].id for row in rows]
     if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
         text = (

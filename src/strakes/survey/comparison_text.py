@@ -44,7 +44,7 @@ def render(comparison: Comparison) -> str:
     words = max(columns(say_verdict(cell)) for cell in ordered)
     lines += [_line(cell, words, min(widest, 60)) for cell in ordered]
     if needs := gettext("; or ").join(dict.fromkeys(cell.needs for cell in ordered if cell.needs)):
-        lines += ["", gettext("Needed to be sure of the others: {needs}", needs=needs)]
+        lines += ["", gettext("Needed to be sure of the other cells: {needs}", needs=needs)]
     lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
         lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]

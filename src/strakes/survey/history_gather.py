@@ -57,7 +57,7 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    # Rates depend on the amount of work, so each plan of a cell has a series. The newest run's plan is the last one.
+    # Rates depend on the amount of work, so each plan of a cell has a series. The series of the newest run comes last.
     found: dict[str, dict[str, list[tuple[HistoryPoint, CellEstimate, str]]]] = {}
     whole: list[str] = []
     for summary, run in members:

@@ -166,7 +166,7 @@ def _used(used: int, available: int) -> float:
 
 
 def mount_of(path: Path) -> Mount:
-    """Return the mount that contains ``path``, after resolving symbolic links unless its file system does not answer.
+    """Return the mount that contains ``path``. Symbolic links are resolved if the file system of ``path`` answers.
 
     Raises OSError if the path does not exist.
     """
@@ -197,7 +197,7 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def open_directory(path: str) -> int:
-    """Open a directory; return its descriptor. Raises OSError, with ESTALE if a held directory was replaced."""
+    """Open a directory; return its descriptor. Raises OSError, with ESTALE if it was replaced after :func:`hold`."""
     real, _ = call("directory", path)
     directory = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     if _held.get(path, child.inside(path, directory)) != child.inside(path, directory):

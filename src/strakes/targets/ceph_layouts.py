@@ -63,7 +63,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return name and value of a pin attribute, or None to inherit. Raises BadInputError if Ceph cannot express it."""
+    """Return name and value of the pin attribute, or None: inherit. Raises BadInputError if Ceph has no such pin."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":

@@ -94,7 +94,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif word.startswith("--"):
             key, equals, value = word[2:].partition("=")
             key = key.replace("_", "-")
-            # The values of these options may be in the next word.
+            # The values of these options may be in the next argument.
             if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
                 value = words.pop(0)
             settings[key] = value
@@ -337,7 +337,7 @@ def loads_of_clients(sessions: object) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Computes clients' numbers of requests from load averages, which alone show a change only after a minute."""
+    """Computes clients' numbers of requests from load averages, because these show a change only after a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
@@ -357,7 +357,7 @@ class ClientRequests:
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S
-            # Load per request, if the requests are evenly distributed over that time.
+            # Load that one request leaves, if requests are spread evenly over the time since the earlier reading.
             left = 0.5**halves
             each = (1 - left) / (halves * math.log(2)) if halves > 0 else math.inf
             for client, load in now.items():

@@ -109,7 +109,7 @@ class GlusterTarget(RemoteTarget):
 
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
-        """Return the options of ``gluster`` for a daemon on this machine that serves this volume, or None."""
+        """Return the options for ``gluster`` to reach a local daemon that serves this volume, or None without one."""
         for options in daemons():
             with suppress(StrakesError):
                 volume = gluster(("volume", "info", self._name), *options).ask(self.run)
@@ -170,7 +170,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """Return the options of ``gluster`` that reach each management daemon on this machine by its socket."""
+    """Return for each local management daemon the options with which ``gluster`` reaches the daemon's socket."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []

@@ -33,12 +33,12 @@ _PATTERNS = {
 
 
 def file_layout(path: str) -> Command[Layout]:
-    """Return the command for a file's layout. Not as YAML, which versions before 2.11 cannot print."""
+    """Return the command that prints a file's layout. Not as YAML: versions before 2.11 cannot print YAML."""
     return Command(("lfs", "getstripe", path), read_layout)
 
 
 def directory_layout(path: str) -> Command[Layout]:
-    """Return the command for the layout of new files in a directory."""
+    """Return the command that prints the layout of new files in a directory."""
     return Command(("lfs", "getstripe", "-d", path), read_layout)
 
 
@@ -127,7 +127,7 @@ _REMEDY = "Stripe sizes must be multiples of 64 KiB below 4 GiB; strakes target 
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Return the command to set a layout, an empty one to remove it. Raises BadInputError if that is impossible."""
+    """Return the command that sets a layout; an empty layout removes it. Raises BadInputError if that is impossible."""
     return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
 
 
@@ -255,12 +255,12 @@ class DirStripe:
 
 
 def dir_stripe(path: str) -> Command[DirStripe]:
-    """Return the command for the stripes of a directory."""
+    """Return the command that prints the stripes of a directory."""
     return Command(("lfs", "getdirstripe", path), read_dir_stripe)
 
 
 def default_stripe(path: str) -> Command[DirStripe]:
-    """Return the command for the default stripes of new subdirectories."""
+    """Return the command that prints the default stripes of new subdirectories."""
     return Command(("lfs", "getdirstripe", "-D", path), read_default)
 
 

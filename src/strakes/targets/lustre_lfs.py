@@ -61,7 +61,7 @@ class LustreSpace(NamedTuple):
 
 
 def getname(path: str) -> Command[ClientName]:
-    """Return the command for the names of a mount's file system and client instance."""
+    """Return the command that prints the names of a mount's file system and client instance."""
 
     def read(done: Completed) -> ClientName:
         rows = _rows(done, "the name of the file system is not known", _NAME)
@@ -105,7 +105,7 @@ VERSION = Command(("lctl", "get_param", "version"), read_version)
 
 
 def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
-    """Return the command for the names of a file system's pools, or of the targets in a pool."""
+    """Return the command that prints the names of a file system's pools, or of the targets in a pool."""
 
     def read(done: Completed) -> tuple[str, ...]:
         first, *lines = checked(done, "the pools are not known").splitlines() or [""]

@@ -146,7 +146,7 @@ class Params:
 
 
 def get_param(*names: str) -> Command[Params]:
-    """Return the command for the values of all parameters whose names match. It is no error if none matches."""
+    """Return the command that prints the values of all parameters whose names match. No match is no error."""
     return Command(("lctl", "get_param", *names), read_params)
 
 

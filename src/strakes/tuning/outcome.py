@@ -153,8 +153,8 @@ class TuningOutcome:
                 **model,
             )
         return gettext(
-            "No setting is shown to be better than the default, and none is by more than {gain:.0f} % ({confidence}, "
-            "by the model of all {count} runs).",
+            "No setting is shown to be better than the default. If one is better, then by at most {gain:.0f} % "
+            "({confidence}, by the model of all {count} runs).",
             gain=100 * (self.most_possible - 1),
             **model,
         )

@@ -78,7 +78,7 @@ _MOST_DRAWN = 700
 
 @dataclass
 class Search:
-    """State of a search. ``told``: results in time order, with which an interrupted search can be resumed."""
+    """State of a search. ``told``: the results in time order; from these, an interrupted search can be resumed."""
 
     space: SearchSpace
     seed: int
@@ -150,7 +150,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return a setting's values in the confirmation, by block."""
+        """Return the values measured with a setting in the confirmation, by block."""
         return {
             result.block: result.value
             for result in self.told
@@ -187,7 +187,7 @@ class Search:
         return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return ``count`` settings: the default, then greedily those far from the others with rarely used levels."""
+        """Return ``count`` settings: the default, then one by one the farthest from these, preferring rare levels."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]

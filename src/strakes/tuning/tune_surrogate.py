@@ -38,7 +38,7 @@ _JITTER = 1e-9  # variance added to each run, so that the inverse matrix exists;
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One successful or failed trial: the number of its setting, its value (larger is better) and its block."""
+    """One successful or failed trial: number of the setting, measured value (larger is better), number of the block."""
 
     setting: int
     value: float
@@ -121,12 +121,12 @@ class Surrogate:
         self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre, geometry.start())
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """Return the expected logarithm of the value of each setting."""
+        """Return the expected logarithm of the value measured with each setting."""
         chosen = self._all if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
-        """Return ``count`` posterior samples of the logarithms of the settings' values, one sample per row."""
+        """Return ``count`` posterior samples of the log values measured with the settings, one sample per row."""
         cross = self._cross(settings)
         prior = self._geometry.covariance(self.scales, settings, settings)
         values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)

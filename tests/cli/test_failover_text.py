@@ -34,7 +34,7 @@ def rehearsal() -> Rehearsal:
 
 
 def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    print_rehearsal(rehearsal(), every=False)
+    print_rehearsal(rehearsal())
     printed = capsys.readouterr().out
     assert [ending for ending in ENDINGS if ending not in printed] == []
     assert "mgs mds2, mdt0 nobody" in printed

@@ -232,10 +232,6 @@ def test_a_closed_standard_output_exits_with_141_and_no_message(arguments: list[
         ("compare {ior} latest", "a result of another tool, not a run", "strakes import FILE"),
         ("report {dir}", "this is a directory, not a run", "strakes survey DIR"),
         ("survey 20261123-115917-ior-47fa", "the id of a run", "strakes report 20261123-115917-ior-47fa"),
-        ("survey metadata-ops", "no such directory", "strakes study metadata-ops DIR"),
-        ("study {dir} metadata-ops", "is not a study", "strakes study NAME"),
-        ("run iro -w", "did you mean ior?", "strakes run --help"),
-        ("run mdtets {dir}", "did you mean mdtest?", "strakes run --help"),
     ],
 )
 def test_a_file_given_to_the_wrong_command_is_refused_with_the_right_one(

@@ -35,8 +35,8 @@ def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -
     [
         (["up", "lustre"], "no such kind of lab: lustre"),
         (["up", "ceph", "--slow-osd", "fast"], "expected ID=IOPS"),
-        (["up", "ceph", "--slow-mds", "1=101"], "'101' is out of range: 5 to 100"),
-        (["up", "ceph", "--slow-osd", "0=1"], "at least 10"),
+        (["up", "ceph", "--slow-mds", "1=101"], "in the range 5<=x<=100, not '101'"),
+        (["up", "ceph", "--slow-osd", "0=1"], "in the range x>=10, not '1'"),
         (["up", "ceph", "--osds", "0"], "--osds"),
         (["up", "xfs", "--size", "1MiB"], "--size must be at least 320 MiB"),
         (["up", "xfs", "--name", "../x"], "not a valid name"),

@@ -86,4 +86,4 @@ def test_a_narrow_terminal_cuts_nothing_of_a_run(ids: list[str], measured: Path)
 def test_an_error_is_wrapped_between_words(measured: Path) -> None:
     lines = on_terminal("survey", str(measured), "--ranks", "many", columns=40).splitlines()
     assert max(map(len, lines)) <= 40
-    assert "expected a whole number from 1 to 65,536" in " ".join(" ".join(lines).split())
+    assert "expected a whole number in the range 1<=x<=65536" in " ".join(" ".join(lines).split())

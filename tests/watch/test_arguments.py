@@ -30,14 +30,10 @@ def interrupts_restored() -> Iterator[None]:
     [
         (("--level", "p99 of nosuch <= 20 ms in 99 % of minutes"), "no operation 'nosuch'"),
         (("--level", "p99 of create <= 20 ms in 99 % of minutes", "--no-probe"), "--level needs the probe"),
-        (("--command", ""), "it is empty"),
-        (("--command", "/nonexistent/page"), "/nonexistent/page is not a command that can be run"),
-        (("--command", "/etc/passwd"), "/etc/passwd is not a command that can be run"),
-        (("--servers", "env {host} {foo}"), "{foo} has no meaning here, only {host} has"),
-        (("--servers", "/nonexistent {host}"), "/nonexistent is not a command that can be run"),
+        (("--command", ""), "'' is not a command that can be run"),
+        (("--command", "/nonexistent/page"), "'/nonexistent/page' is not a command that can be run"),
+        (("--command", "/etc/passwd"), "'/etc/passwd' is not a command that can be run"),
         (("--metrics", "99999"), "'99999' is not a port"),
-        (("--metrics", "300.1.1.1:9000"), "unknown host '300.1.1.1'"),
-        (("--metrics", "[::1"), "unknown host '[:'"),
         (("--store", "/etc/passwd"), "the store of a watch is a directory"),
     ],
 )
@@ -86,6 +82,7 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
     ("words", "said"),
     [
         (("run", "/x", "--metrics"), "See: strakes watch --help"),
+        (("run", "/tmp", "--no-probe", "--metrics", "300.1.1.1:9000"), "such as --metrics 127.0.0.1:9817"),
         (("replay", "/nonexistent/x.csv"), "the file does not exist"),
         (("report", "--html", "/proc/x"), "Name another file."),
         (("report", "--since", "1 week"), "90s, 2m or 1h"),
@@ -95,7 +92,7 @@ def test_the_advice_fits_the_error(tmp_path: Path, strakes: StrakesRunner, words
     Ring(tmp_path / "store").add(RingRow(1795132800.0, 60.0, {}))
     kept = ("--store", str(tmp_path / "store")) if words[0] == "report" else ()
     done = strakes("watch", words[0], *kept, *words[1:])
-    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
+    assert done.returncode in (1, 2, 3) and said in done.stderr, done.stderr
 
 
 def test_input_files_are_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -69,14 +69,9 @@ def command(
         chosen = choose(described, results, float(stored.manifest["options"].get("budget_s", 120.0)))
         file_system = str(results.facts.get("file_system", ""))
         snippets = pastes(described, chosen, file_system)
-    lists: dict[str, tuple[Any, ...]] = {
-        "choices": chosen.choices,
-        "unknowns": chosen.unknowns,
-        "classes": chosen.classes,
-        "settings": snippets,
-    }
     result = {"schema": 1, "app": asdict(described), "run": stored.id, "file_system": file_system}
-    result |= {name: list(map(asdict, each)) for name, each in lists.items()}
+    result |= {key: list(map(asdict, getattr(chosen, key))) for key in ("choices", "unknowns", "classes")}
+    result["settings"] = list(map(asdict, snippets))
     if write_json(json, result):
         _print(described, stored, file_system, chosen, snippets)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import ENGLISH, current, english
@@ -21,10 +21,6 @@ from strakes.cli.options import (
     write_json,
 )
 from strakes.cli.say import say, say_sentences
-
-if TYPE_CHECKING:
-    from strakes.runs.run import Run
-    from strakes.survey.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +55,30 @@ def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
     small differences, make several runs of each in turn, eight or more, and separate them by commas: A1,A2,...
     B1,B2,... Each run then counts as one value.
     """
+    from strakes.runs.store import Store
     from strakes.survey.compare_fail_on import failures, parse_fail_on
+    from strakes.survey.compare_runs import compare_runs
     from strakes.survey.comparison_page import render_comparison_page
     from strakes.survey.comparison_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
-    first, second = _runs(sides.a), _runs(sides.b)
+    names = [[name.strip() for name in side.split(",")] for side in (sides.a, sides.b)]
+    if not all(map(all, names)):
+        remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
+        raise BadInputError("the list of runs contains an empty name", where=f"{sides.a} {sides.b}", remedy=remedy)
+    first, second = ([Store().open(name) for name in side] for side in names)
+    compared = partial(
+        compare_runs,
+        first,
+        second,
+        margin=sides.margin,
+        confidence=sides.confidence,
+        factors=sides.factors,
+        only=sides.cells,
+    )
     with english():  # programs read this result
-        in_english = _compared(first, second, sides)
-    comparison = in_english if current() == ENGLISH else _compared(first, second, sides)
+        in_english = compared()
+    comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
     if sides.html is not None:
         sides.html.write(render_comparison_page(comparison))
@@ -76,20 +87,3 @@ def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
         for text in met:
             say(f"failed: {text}", err=True)
     return 1 if met else 0
-
-
-def _runs(side: str) -> list[Run]:
-    from strakes.runs.store import Store
-
-    names = [name.strip() for name in side.split(",")]
-    if not all(names):
-        remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
-        raise BadInputError("the list of runs contains an empty name", where=repr(side), remedy=remedy)
-    return [Store().open(name) for name in names]
-
-
-def _compared(first: list[Run], second: list[Run], sides: Sides) -> Comparison:
-    from strakes.survey.compare_runs import compare_runs
-
-    how = {"margin": sides.margin, "confidence": sides.confidence}
-    return compare_runs(first, second, **how, factors=sides.factors, only=sides.cells)

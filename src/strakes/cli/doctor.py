@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.units import GIB, counted, format_bytes
-from strakes.cli.options import DIRECTORY, Json, Launching, Output, argument, command_named, write_json
+from strakes.cli.options import Json, Launching, MaybeDirectory, Output, command_named, write_json
 from strakes.cli.say import print_table, say, say_sentence
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
@@ -46,12 +46,7 @@ class MachineCheck:
 
 
 @command_named("doctor")
-def command(
-    *,
-    directory: Path | None = argument("[DIR]", type=DIRECTORY, required=False),
-    launching: Launching,
-    json: Json,
-) -> int:
+def command(directory: MaybeDirectory, launching: Launching, json: Json) -> int:
     """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
 
     On each node this checks the version of strakes, the wall clock, processors and free memory; with DIR also

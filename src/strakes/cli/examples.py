@@ -9,11 +9,7 @@ from strakes.cli.say import say_sentence
 
 
 @command_named("examples")
-def command(
-    *,
-    output: TextOutput,
-    name: str | None = argument("[NAME]", required=False),
-) -> int:
+def command(*, output: TextOutput, name: str | None = argument("[NAME]", required=False)) -> int:
     """Print the example NAME. Without NAME, list the examples: plans, applications, needs and pairs of servers.
 
     For instance: strakes examples metadata.toml -o plan.toml, then strakes run plan.toml DIR.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -50,16 +50,7 @@ if TYPE_CHECKING:
     from strakes.control.drill_outcome import Reader
 
 
-def _clients(usual: int, most: int, text: str) -> Any:
-    return option(text, "-n", "--clients", type=WholeNumber(1, most), default=usual)
-
-
-def _rate(most: int, text: str) -> Any:
-    return option(text, type=NumberRange(0.1, most), default=10.0)
-
-
-def _moments() -> Any:
-    return option("Print every event with its time.", default=False)
+Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
 
 @click.group(cls=Group)
@@ -121,9 +112,6 @@ def check_command(
 def rehearse_command(
     *,
     directory: Path = argument("DIR|FILE", type=PATH),
-    every: bool = option(
-        "Show every pair of failures, including pairs that the service survives.", "--all", default=False
-    ),
     singles: bool = option("Show single failures only.", default=False),
     json: Json,
 ) -> int:
@@ -134,7 +122,7 @@ def rehearse_command(
     """
     result = rehearse.rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
     if write_document(json, rehearse.document(result)):
-        print_rehearsal(result, every=every)
+        print_rehearsal(result)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
 
 
@@ -143,8 +131,10 @@ class Drilling:
     """Options of a drill: its clients, and when the fault starts and ends."""
 
     directory: Path = argument("DIR", type=DIRECTORY)
-    clients: int = _clients(10, 1000, "Number of clients that create files.")
-    rate: float = _rate(1000, "Files per second that each client creates.")
+    clients: int = option(
+        "Number of clients that create files.", "-n", "--clients", type=WholeNumber(1, 1000), default=10
+    )
+    rate: float = option("Files per second that each client creates.", type=NumberRange(0.1, 1000), default=10.0)
     before: float = option("Time from the first file to the fault.", type=SECONDS, default="5s")
     after: float = option("Time from the fault to the last file.", type=SECONDS, default="30s")
     restore_after: float | None = option(
@@ -161,7 +151,7 @@ class Drilling:
     )
     read_in: Path | None = option("Path of DIR on that host.  [default: DIR]", type=PATH, metavar="DIR")
     dry_run: bool = option("Print what would be done, and do nothing.", default=False)
-    moments: bool = _moments()
+    moments: Moments
 
     def reader(self, servers: Servers | None) -> Reader | None:
         """Return the host that reads the files back, or None for this one. Raises BadInputError for missing options."""
@@ -239,9 +229,7 @@ def pair_command(
     repeat: int = option(
         "Cause each fault N times. An interval needs at least 5.", type=WholeNumber(1, 100), default=5
     ),
-    clients: int = _clients(4, 100, "Number of clients that send records."),
-    rate: float = _rate(100, "Records per second that each client sends."),
-    moments: bool = _moments(),
+    moments: Moments,
     json: Json,
 ) -> int:
     """Test the two servers of the lab NAME (strakes lab up ha) with real faults.
@@ -254,8 +242,7 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
-    faults, pace = fault or tuple(PAIR_FAULTS), Pace(clients, rate)
-    trials = run_trials(name, Pair(lab.facts), faults, repeat, pace, default_root(), _tell)
+    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, Pace(), default_root(), _tell)
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)

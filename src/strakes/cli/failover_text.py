@@ -59,16 +59,13 @@ def print_rules() -> None:
         say()
 
 
-def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
-    """Print the single failures and the harmful pairs of failures. With ``every``, print all pairs."""
+def print_rehearsal(result: Rehearsal) -> None:
+    """Print the single failures and the harmful pairs of failures. JSON has all pairs."""
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
-        bad = [
-            each for each in result.doubles if each.ends_the_service or each.split_brain or each.cuts_every_heartbeat
-        ]
-        title = f"Pairs that end the service or cut every heartbeat ({len(bad)} of {len(result.doubles)}; --all)"
+        bad = [one for one in result.doubles if one.ends_the_service or one.split_brain or one.cuts_every_heartbeat]
         say()
-        _print_scenes("Every pair" if every else title, result.doubles if every else bad)
+        _print_scenes(f"Pairs that end the service or cut every heartbeat ({len(bad)} of {len(result.doubles)})", bad)
     for text in result.assumed:
         say(f"assumed: {text}")
     say()

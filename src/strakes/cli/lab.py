@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,11 +57,7 @@ def up() -> None:
 
 
 @command.part("status")
-def status_command(
-    *,
-    name: str | None = argument("[NAME]", required=False),
-    as_json: AsJson,
-) -> None:
+def status_command(*, name: str | None = argument("[NAME]", required=False), as_json: AsJson) -> None:
     """Show the labs and their state; JSON also has processes, options and connection details."""
     labs = all_labs() if name is None else tuple(filter(None, [status(name)]))
     if as_json:
@@ -74,10 +70,7 @@ def status_command(
 
 
 @command.part("mount")
-def mount_command(
-    *,
-    name: str = argument("NAME"),
-) -> None:
+def mount_command(*, name: str = argument("NAME")) -> None:
     """Print the mount point of the lab NAME."""
     lab = status(name)
     if lab is None or lab.condition not in ("up", "degraded"):
@@ -133,7 +126,6 @@ def down_command(
 
 
 def _up_command(kind: str) -> click.Command:
-
     declared = options_of(load(kind).options_type)
     named = f"Name of the lab, to run several of one kind.  [default: {kind}]"
     parameters: list[click.Parameter] = [
@@ -143,7 +135,6 @@ def _up_command(kind: str) -> click.Command:
     ]
 
     def bring_up(*, name: str, install: bool, **chosen: object) -> None:
-
         def tell(text: str) -> None:
             say(f"strakes: {text}", err=True)
 
@@ -160,14 +151,15 @@ def _up_command(kind: str) -> click.Command:
 def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
     """Return the click option for a field of a lab's options. Its default is written as a user would type it."""
     settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
+    whole = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
     if option.form == "flag":
         settings = {"is_flag": True}
     elif option.form == "by-id":
-        settings |= {"multiple": True, "show_default": False, "type": Parsed(option.metavar, _by_id(option))}
+        settings |= {"multiple": True, "show_default": False, "type": _by_id(option.metavar, whole)}
     elif option.form == "choice":
         settings["type"] = click.Choice(option.choices)
     elif option.form == "count":
-        settings["type"] = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
+        settings["type"] = whole
     elif option.form == "size":
         settings["type"], default = BYTES, default and typed_bytes(default)
     else:
@@ -175,19 +167,16 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
     return click.Option([f"--{field.replace('_', '-')}"], default=default, help=option.help, **settings)
 
 
-def _by_id(option: LabOption) -> Callable[[str], tuple[int, int]]:
-    """Return a parser of texts such as ID=IOPS: the number of a server, and the limit for this server."""
+def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
+    """Return the type of texts such as ID=IOPS: the number of a server, and the limit for this server."""
 
     def read(text: str) -> tuple[int, int]:
         number, _, limit = text.partition("=")
         if not (number.isdecimal() and limit.isdecimal()):
-            raise BadInputError(f"expected {option.metavar}, such as 0=100, not {text!r}")
-        if int(limit) < (option.least or 0) or (option.most is not None and int(limit) > option.most):
-            bounds = f"at least {option.least:g}" if option.most is None else f"{option.least:g} to {option.most:g}"
-            raise BadInputError(f"{limit!r} is out of range: {bounds}")
-        return int(number), int(limit)
+            raise BadInputError(f"expected {metavar}, such as 0=100, not {text!r}")
+        return int(number), limits.convert(limit, None, None)
 
-    return read
+    return Parsed(metavar, read)
 
 
 def _print_status(lab: LabStatus) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from strakes.base.errors import BadInputError, InterruptedByUser
+from strakes.base.errors import InterruptedByUser
 from strakes.base.foreign_text import command_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
@@ -62,15 +62,7 @@ def request_from(
 
 def measure(request: Request, options: Measuring) -> int:
     """Run studies and show the result. Return 0. The HTML report of a plan is only written if --html asks for it."""
-    try:
-        run = perform(request, options)
-    except BadInputError as error:
-        from strakes.studies.registry import NAMES
-
-        name = str(request.directory)
-        if error.where == name and name in NAMES:
-            error.remedy = f"To run the study of this name: strakes study {name} DIR"
-        raise
+    run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 

@@ -136,8 +136,9 @@ class _Number(click.ParamType[Any]):
         except click.BadParameter:
             number = math.nan
         if math.isnan(number):
-            kind = "a whole number" if isinstance(self, WholeNumber) else "a number"
-            self.fail(f"expected {kind} {_within(self)}, not {value!r}", param, ctx)
+            kind = "whole number" if isinstance(self, WholeNumber) else "number"
+            limits: str = self._describe_range()  # type: ignore[attr-defined]
+            self.fail(f"expected a {kind} in the range {limits}, not {value!r}", param, ctx)
         return number
 
 
@@ -147,17 +148,6 @@ class WholeNumber(_Number, click.IntRange):
 
 class NumberRange(_Number, click.FloatRange):
     """A number within limits."""
-
-
-def _within(limits: Any) -> str:
-    """Return the limits as text.
-
-    >>> _within(WholeNumber(1, 65536)), _within(WholeNumber(1)), _within(NumberRange(0, 0.5, max_open=True))
-    ('from 1 to 65,536', 'of at least 1', 'from 0 to below 0.5')
-    """
-    if limits.max is None:
-        return f"of at least {limits.min:,}"
-    return f"from {limits.min:,} to {'below ' if limits.max_open else ''}{limits.max:,}"
 
 
 class Parsed(click.ParamType[T], Generic[T]):
@@ -347,12 +337,10 @@ AtServers = Annotated[
     ),
 ]
 Confidence = Annotated[
-    float,
-    option("Confidence level of every interval.", type=NumberRange(0.5, 0.999), default=0.9, metavar="SHARE"),
+    float, option("Confidence level of every interval.", type=NumberRange(0.5, 0.999), default=0.9, metavar="SHARE")
 ]
 Like = Annotated[
-    str | None,
-    option("Use the plans of RUN, so that strakes compare can compare the two runs.", metavar="RUN"),
+    str | None, option("Use the plans of RUN, so that strakes compare can compare the two runs.", metavar="RUN")
 ]
 Libcephfs = Annotated[
     bool,
@@ -362,16 +350,14 @@ Libcephfs = Annotated[
     ),
 ]
 Against = Annotated[
-    Path | None,
-    option("Also measure DIR2, in turn with DIR, and compare the two.", type=DIRECTORY, metavar="DIR2"),
+    Path | None, option("Also measure DIR2, in turn with DIR, and compare the two.", type=DIRECTORY, metavar="DIR2")
 ]
 Cells = Annotated[
     tuple[str, ...],
     option("Use only cells whose id matches, such as '*:write'.", "--cell", default=(), metavar="PATTERN"),
 ]
 FailOn = Annotated[
-    str | None,
-    option("Exit with status 1 on any of these results, such as slower:5%,inconclusive.", metavar="LIST"),
+    str | None, option("Exit with status 1 on any of these results, such as slower:5%,inconclusive.", metavar="LIST")
 ]
 
 

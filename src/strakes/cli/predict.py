@@ -7,14 +7,7 @@ from pathlib import Path
 
 import click
 
-from strakes.cli.options import (
-    PATH,
-    DefaultGroup,
-    Json,
-    argument,
-    option,
-    write_json,
-)
+from strakes.cli.options import PATH, DefaultGroup, Json, argument, option, write_json
 from strakes.cli.say import say, say_lines
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.gather import figures_of
@@ -76,12 +69,7 @@ def forecast(
 
 
 @command.part("score")
-def score_command(
-    *,
-    name: str = argument("FORECAST"),
-    run: str = argument("RUN"),
-    json: Json,
-) -> None:
+def score_command(*, name: str = argument("FORECAST"), run: str = argument("RUN"), json: Json) -> None:
     """Score a sealed forecast by RUN.
 
     RUN is a measurement of the large system, begun after the forecast was sealed. FORECAST is the id that strakes

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
+_BAR_COLUMNS = 40  # the clock beside the bar needs 25 columns more
 
 
 class LiveProgress:
@@ -73,14 +74,11 @@ class LiveProgress:
             self._live = None
 
     def _render(self) -> RenderableType:
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
         from rich.text import Text
 
-        bar = Table.grid(padding=(0, 1))
-        bar.add_row(ProgressBar(total=1.0, completed=self._fraction, width=40), self._clock())
-        return Group(*(Text(text, overflow="ellipsis", no_wrap=True) for text in self._texts), bar)
+        bar = "=" * round(_BAR_COLUMNS * self._fraction)
+        lines = [*self._texts, f"{bar:<{_BAR_COLUMNS}} {self._clock()}"]
+        return Text("\n".join(lines), overflow="ellipsis", no_wrap=True)
 
     def _clock(self) -> str:
         elapsed_s = time.monotonic() - self._started

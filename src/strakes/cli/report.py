@@ -6,17 +6,7 @@ from pathlib import Path
 
 import click
 
-from strakes.base.errors import BadInputError
-from strakes.cli.options import (
-    OUTPUT,
-    Output,
-    Report,
-    StoredRun,
-    TextOutput,
-    argument,
-    command_named,
-    option,
-)
+from strakes.cli.options import OUTPUT, Output, Report, StoredRun, TextOutput, argument, command_named, option
 
 
 @command_named("report")
@@ -51,11 +41,7 @@ def figure(
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
-    try:
-        portrait = build_portrait(Store().open(run))
-    except BadInputError as error:
-        error.remedy += "" if name else f" For a figure of the newest run: strakes report figure latest {run}"
-        raise
+    portrait = build_portrait(Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():
             click.echo(f"{known:<24} {figure.title}")
@@ -70,11 +56,7 @@ def figure(
 
 
 @command_named("guide")
-def guide(
-    *,
-    output: TextOutput,
-    run: str | None = argument("[RUN]", required=False),
-) -> int:
+def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=False)) -> int:
     """Write a Markdown page of advice for users of a file system, from a finished survey or study.
 
     RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
 from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
@@ -30,19 +30,9 @@ class RunOrPeerCommand(click.Command):
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
             place += 2 if args[place] in takes else 1
-        word = args[place] if place < len(args) else ""
-        if word in TOOLS:
+        if place < len(args) and args[place] in TOOLS:
             args = [*args[:place], "--", *args[place:]]
-        elif word:
-            _refuse_misspelt(word, ctx)
         return super().parse_args(ctx, args)
-
-
-def _refuse_misspelt(word: str, ctx: click.Context) -> None:
-    """Raise UsageError for a misspelt name of a tool."""
-    near = "" if set(word) & {"/", "."} else nearest_word(word, TOOLS)
-    if near and not Path(word).exists():
-        raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)
 
 
 @command_named("run", cls=RunOrPeerCommand, budget_s="1m")

@@ -8,17 +8,7 @@ from datetime import UTC, datetime
 from os.path import abspath
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.cli.options import (
-    SECONDS,
-    AsJson,
-    Cells,
-    FailOn,
-    Json,
-    argument,
-    command_named,
-    option,
-    write_json,
-)
+from strakes.cli.options import SECONDS, AsJson, Cells, FailOn, Json, argument, command_named, option, write_json
 from strakes.cli.say import print_json, print_table, say, say_sentences
 
 
@@ -56,9 +46,8 @@ def history(
 
     Runs with the same DIR and options are one repeated measurement; runs with different amounts of work are never
     mixed. NAME selects measurements of that name, such as survey, transfer-size or ior; a path selects those of that
-    directory. A figure is SLOWER or FASTER when its level changed. An outlier
-    does not count as a change. The test needs at least ten runs, five of them after the change; it is corrected for
-    the number of figures.
+    directory. A figure is SLOWER or FASTER when its level changed. An outlier does not count as a change. The test
+    needs at least ten runs, five of them after the change; it is corrected for the number of figures.
     """
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict

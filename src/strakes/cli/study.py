@@ -68,9 +68,6 @@ def command(
             label = f"{study.name:<20} {study.source}  "
             say_sentence(label + study.question, indent=len(label))
         return 0
-    if "/" in name:
-        remedy = f"Give the name first: strakes study NAME {name}. strakes study list shows all studies."
-        raise BadInputError(f"{name!r} is not a study", remedy=remedy)
     if directory is None:
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)

@@ -8,12 +8,7 @@ from strakes.cli.options import Amounts, Directory, Like, Sampling, command_name
 
 
 @command_named("survey", budget_s="2m")
-def command(
-    directory: Directory,
-    sampling: Sampling,
-    amounts: Amounts,
-    like: Like,
-) -> int:
+def command(directory: Directory, sampling: Sampling, amounts: Amounts, like: Like) -> int:
     """Measure the file system under DIR and say how to use it well.
 
     A survey works only in its own directory inside DIR, uses at most 80 % of the free space, and removes its

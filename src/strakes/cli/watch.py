@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
-import socket
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import default_root
 from strakes.base.units import counted
 from strakes.cli.options import (
     DIRECTORY,
@@ -34,10 +32,10 @@ from strakes.cli.options import (
     write_json,
 )
 from strakes.cli.say import say
+from strakes.model.service_level import ServiceLevel, parse_service_level
 from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
-    from strakes.model.service_level import ServiceLevel
     from strakes.targets.target import Target
     from strakes.watch.live import LiveWatch
     from strakes.watch.ring import Ring
@@ -48,15 +46,6 @@ FalseAlarms = Annotated[
         "Accepted number of false alarms per month that noise causes, for all series together.",
         type=NumberRange(0.001, 1000),
         default=1.0,
-    ),
-]
-Levels = Annotated[
-    tuple[str, ...],
-    option(
-        "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated.",
-        "--level",
-        default=(),
-        metavar="TEXT",
     ),
 ]
 
@@ -74,8 +63,6 @@ class Store:
     @property
     def path(self) -> Path:
         """Return the directory of the recorded data."""
-        from strakes.base.files import default_root
-
         return self.store or default_root() / "watch"
 
     def ring(self) -> Ring:
@@ -88,26 +75,33 @@ class Store:
         return Ring(self.path, to_read=True)
 
 
-def _parsed(texts: Sequence[str]) -> list[ServiceLevel]:
-    """Parse service levels. Raises BadInputError for an operation that the probe does not do."""
-    from strakes.model.service_level import parse_service_level
+def _level(text: str) -> ServiceLevel:
+    """Parse a service level. Raises BadInputError for an operation that the probe does not do."""
     from strakes.watch.probing import OPERATIONS
 
-    levels = [parse_service_level(text) for text in texts]
-    for level in levels:
-        if level.operation not in OPERATIONS.values():
-            remedy = f"Operations of the probe: {', '.join(OPERATIONS.values())}."
-            raise BadInputError(f"the probe does no operation {level.operation!r}", remedy=remedy)
-    return levels
+    level = parse_service_level(text)
+    if level.operation not in OPERATIONS.values():
+        remedy = f"Operations of the probe: {', '.join(OPERATIONS.values())}."
+        raise BadInputError(f"the probe does no operation {level.operation!r}", remedy=remedy)
+    return level
+
+
+Levels = Annotated[
+    tuple[ServiceLevel, ...],
+    option(
+        "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated.",
+        "--level",
+        default=(),
+        type=Parsed("text", _level),
+    ),
+]
 
 
 def _runnable(text: str) -> tuple[str, ...]:
     """Split a command into words. Raises BadInputError if it cannot be run."""
     words = words_of("--command", text)
-    if not words:
-        raise BadInputError("it is empty; give a command, such as /usr/local/bin/page-operators")
-    if shutil.which(words[0]) is None:
-        raise BadInputError(f"{words[0]} is not a command that can be run; give a program, such as /usr/bin/logger")
+    if not words or shutil.which(words[0]) is None:
+        raise BadInputError(f"{text!r} is not a command that can be run; give a program, such as /usr/bin/logger")
     return words
 
 
@@ -117,12 +111,7 @@ def _address(metrics: str) -> tuple[str, int]:
     remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
         raise BadInputError(f"{port!r} is not a port, a number up to 65535", remedy=remedy)
-    address = given[1:-1] if given.startswith("[") and given.endswith("]") else given
-    try:
-        socket.getaddrinfo(address or None, int(port))
-    except (OSError, UnicodeError) as error:
-        raise BadInputError(f"unknown host {given!r}", remedy=remedy) from error
-    return address or "127.0.0.1", int(port)
+    return given.strip("[]") or "127.0.0.1", int(port)
 
 
 @click.group("watch", cls=DefaultGroup)
@@ -167,11 +156,8 @@ def run_command(
     from strakes.watch.values import line
     from strakes.watch.watch import Watch
 
-    judged = _parsed(levels)
-    if judged and no_probe:
+    if levels and no_probe:
         raise BadInputError("--level needs the probe", remedy="Leave out --no-probe, or --level.")
-    if servers is not None:
-        _check_reaching(servers)
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
     # Directories of one file system have the same counters, so these are read once.
@@ -190,7 +176,7 @@ def run_command(
         ring,
         alerts,
         watch=Watch(false_alarms_a_month),
-        levels=judged,
+        levels=levels,
         probe=not no_probe,
         say=lambda event: say(line(event)),
     )
@@ -204,15 +190,6 @@ def run_command(
     if waiting := alerts.settle(1.0 if alerts.why else 10.0):
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}", err=True)
     return 0
-
-
-def _check_reaching(servers: Servers) -> None:
-    """Raise BadInputError if the template names an unknown program or a placeholder other than {host}."""
-    first = shlex.split(servers.template)[0]
-    if shutil.which(first) is None:
-        raise BadInputError(f"--servers: {first} is not a command that can be run", where=servers.template)
-    if other := re.search(r"(?<!\$)\{(?!host\})\w*\}", servers.template):
-        raise BadInputError(f"--servers: {other[0]} has no meaning here, only {{host}} has", where=servers.template)
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
@@ -229,11 +206,10 @@ def _target(directory: Path, servers: Servers | None) -> Target:
             raise unread
         return target
     except UnansweredError as error:
-        target = detect_unanswering(directory, servers)
-        say(f"strakes: {error.what}: {target.mount.mount_point} ({target.mount.file_system})", err=True)
-        say(f"  why: {error.why}", err=True)
-        say("  next: Check its servers. The watch begins anyway; the probe starts when DIR answers.", err=True)
-        return target
+        error.remedy = "Check its servers. The watch begins anyway; the probe starts when DIR answers."
+        for line in error.lines():
+            say(line, err=True)
+        return detect_unanswering(directory, servers)
 
 
 def _serve(live: LiveWatch, address: str, port: int) -> None:
@@ -243,7 +219,7 @@ def _serve(live: LiveWatch, address: str, port: int) -> None:
     where = f"[{address}]" if ":" in address else address
     try:
         say(f"metrics: http://{where}:{serve(live.metrics, address, port)}/metrics")
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         where = f"{where}:{port}"
@@ -265,9 +241,8 @@ def report_command(
     from strakes.watch.page import render_watch_page
 
     now_s = time.time()
-    parsed = _parsed(levels)
     _spare(html, store.path)
-    html.write(render_watch_page(store.ring(), max(0.0, now_s - since), now_s, parsed))
+    html.write(render_watch_page(store.ring(), max(0.0, now_s - since), now_s, levels))
     if html.path is not None:
         say(f"page: {html.path}")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from strakes.base.errors import BadInputError
@@ -23,31 +22,26 @@ from strakes.cli.options import (
 from strakes.cli.say import say, say_sentences
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sides:
-    """The runs to compare, and the options of the comparison."""
-
-    a: str = argument("A")
-    b: str = argument("B")
+@command_named("compare")
+def command(
+    *,
+    a: str = argument("A"),
+    b: str = argument("B"),
     margin: float = option(
         "Largest difference that counts as SAME, as a share.",
         type=NumberRange(0.0, 0.5, max_open=True),
         default=0.05,
         metavar="SHARE",
-    )
+    ),
     factors: tuple[str, ...] = option(
-        "Compare runs that differ in KEY, such as backend.",
-        "--factor",
-        default=(),
-        metavar="KEY",
-    )
-    confidence: Confidence
-    cells: Cells
-    html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT)
-
-
-@command_named("compare")
-def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
+        "Compare runs that differ in KEY, such as backend.", "--factor", default=(), metavar="KEY"
+    ),
+    confidence: Confidence,
+    cells: Cells,
+    html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT),
+    fail_on: FailOn,
+    json: Json,
+) -> int:
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 
     A and B are run ids from strakes runs, "latest", or "latest~1" for the one before it. Only cells that did the same
@@ -62,27 +56,19 @@ def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
     from strakes.survey.comparison_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
-    names = [[name.strip() for name in side.split(",")] for side in (sides.a, sides.b)]
+    names = [[name.strip() for name in side.split(",")] for side in (a, b)]
     if not all(map(all, names)):
         remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
-        raise BadInputError("the list of runs contains an empty name", where=f"{sides.a} {sides.b}", remedy=remedy)
+        raise BadInputError("the list of runs contains an empty name", where=f"{a} {b}", remedy=remedy)
     first, second = ([Store().open(name) for name in side] for side in names)
-    compared = partial(
-        compare_runs,
-        first,
-        second,
-        margin=sides.margin,
-        confidence=sides.confidence,
-        factors=sides.factors,
-        only=sides.cells,
-    )
+    compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
     with english():  # programs read this result
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
-    if sides.html is not None:
-        sides.html.write(render_comparison_page(comparison))
-    if write_json(json, {**to_document(in_english), "failures": list(met)}, sides.html):
+    if html is not None:
+        html.write(render_comparison_page(comparison))
+    if write_json(json, {**to_document(in_english), "failures": list(met)}, html):
         say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)

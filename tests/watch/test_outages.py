@@ -294,8 +294,8 @@ def cleared(recovered: Mapping[int, float], waits: tuple[Interruption, ...] = ()
 
 @pytest.mark.parametrize(
     ("recovered", "reported"),
-    [({1000: 901.0}, 0), ({}, 1), ({1000: 901.0, 1104: 1104.0}, 1)],
-    ids=["no recovery since", "no recovery status", "a new recovery"],
+    [({1000: 901.0}, 0), ({}, 0), ({1000: 901.0, 1104: 1104.0}, 1), ({1104: 1104.0}, 1)],
+    ids=["no recovery since", "no recovery ever", "a new recovery", "the first recovery"],
 )
 def test_counters_cleared_by_hand_are_not_an_outage(recovered: dict[int, float], reported: int) -> None:
     assert len(cleared(recovered)) == reported

@@ -126,14 +126,16 @@ class Outages:
             known = self._served.get(target)
             # Counters that cannot be read have no start time; keep the known one.
             start_s = counted_s or (known.start_s if known else 0.0)
-            recovered_s = reading.recovered.get(target)
+            recovered_s = reading.recovered.get(target, known.recovered_s if known else None)
             recovers = target in reading.recovering
-            # A remounted target goes through recovery. Without recovery, its counters were cleared by hand.
-            closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
-            restarted = known is not None and start_s > known.start_s + 1 and start_s > closed_s
-            if known and recovered_s is not None and recovered_s == known.recovered_s:
-                restarted = recovers
             outage = self._open.get(target)
+            closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
+            reset = known is not None and start_s > known.start_s + 1
+            # A remounted target was missing or goes through recovery. Otherwise its counters were cleared by hand.
+            away = recovers or (outage is not None and outage.misses > 0)
+            restarted = (
+                reset and start_s > closed_s and (away or (known is not None and recovered_s != known.recovered_s))
+            )
             if known and restarted and outage is None:
                 down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
                 outage = self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
@@ -37,7 +36,7 @@ from strakes.cli.options import (
 from strakes.cli.say import say
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
-from strakes.control.drill_pair import PAIR_FAULTS, Pace, rows, run_trials
+from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_live, read_plan
@@ -120,7 +119,7 @@ def rehearse_command(
     Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
     CIB alone is enough: the output lists the assumptions. Exits with status 1 if split brain is possible.
     """
-    result = rehearse.rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
+    result = rehearse.rehearse(read_plan(directory), doubles=not singles)
     if write_document(json, rehearse.document(result)):
         print_rehearsal(result)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
@@ -242,7 +241,7 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
-    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, Pace(), default_root(), _tell)
+    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, default_root(), _tell)
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
@@ -252,9 +251,3 @@ def pair_command(
 
 def _tell(text: str) -> None:
     say(f"strakes: {text}", err=True)
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        text = f"{done} of {counted(total, 'failure')}"
-        click.echo(f"\r{text}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

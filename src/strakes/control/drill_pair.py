@@ -26,7 +26,10 @@ from strakes.stats.interval import Interval, median, median_interval
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
 # Time in seconds for the clients to end; each may still wait for one answer.
 _CLIENTS_END_S = 30.0
-
+_CLIENTS, _RATE_PER_S = 4, 10.0  # clients of a trial, and the records that each of them sends per second
+_WORK_S = 2.0  # the clients work for this time before a fault, and again after it
+_WATCH_S = 5.0  # nothing must happen for this time after a fault without effect
+_ANSWER_S = 600.0  # time limit for the next answer to a client
 
 # Fault -> summary, and function that causes the fault, given the two servers and the name of the serving node.
 PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
@@ -38,22 +41,6 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
         lambda pair, node: pair.hang_service(node),
     ),
 }
-
-
-@dataclass(frozen=True)
-class Pace:
-    """The clients of a trial, and its times in seconds.
-
-    ``watch_s``: time for which nothing must happen after a fault without effect. ``answer_s``: time limit for the next
-    answer to a client.
-    """
-
-    clients: int = 4
-    rate_per_s: float = 10.0
-    before_s: float = 2.0
-    watch_s: float = 5.0
-    after_s: float = 2.0
-    answer_s: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -87,16 +74,16 @@ class FaultTrial:
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
 
-def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultTrial:
+def run_trial(lab: str, pair: Pair, name: str, root: Path) -> FaultTrial:
     """Cause one fault on the two servers of a lab and undo the fault. ``root``: store, for the journal of faults.
 
     Raises MeasurementError if the servers do not answer in time.
     """
-    pair.make_whole(pace.answer_s)
+    pair.make_whole(_ANSWER_S)
     before = pair.active()
     promise = Promise(root, PAIR_FAULTS[name][0], RestorePair(lab))
     try:
-        return _observe(pair, name, before, pace)
+        return _observe(pair, name, before)
     finally:
         try:
             promise.keep()
@@ -104,14 +91,14 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
             promise.close()
 
 
-def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
-    with RunningClients(pair, pace) as clients:
-        time.sleep(pace.before_s)
+def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
+    with RunningClients(pair) as clients:
+        time.sleep(_WORK_S)
         fault_s = time.time()
         PAIR_FAULTS[name][1](pair, before)
         done_s = time.time()
-        _wait_for_answer(pair, name, before, clients, done_s, pace)
-        time.sleep(pace.after_s)
+        _wait_for_answer(pair, name, before, clients, done_s)
+        time.sleep(_WORK_S)
     after = pair.active()
     copies = {node: clients.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
     buttons = pair.buttons(done_s)
@@ -138,9 +125,9 @@ def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
 class RunningClients:
     """Context manager of working clients. Their answers go to a file, because a full pipe would stop the clients."""
 
-    def __init__(self, pair: Pair, pace: Pace) -> None:
+    def __init__(self, pair: Pair) -> None:
         self._run = secrets.token_hex(3)
-        self._command = pair.clients(self._run, pace.clients, pace.rate_per_s)
+        self._command = pair.clients(self._run, _CLIENTS, _RATE_PER_S)
         # All answers, after the clients have ended.
         self._all: Sequence[Mapping[str, Any]] | None = None
 
@@ -194,21 +181,21 @@ class RunningClients:
         return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
-def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float, pace: Pace) -> None:
+def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float) -> None:
     def answered(since_s: float, *, elsewhere: bool = False) -> bool:
         answers = [answer for answer in clients.acknowledged() if answer.sent_s > since_s]
         return any(not elsewhere or answer.record.node != before for answer in answers)
 
     if fault == POWER_OFF:
-        pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), pace.answer_s)
+        pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), _ANSWER_S)
     elif fault == CUT_ONE:
-        time.sleep(pace.watch_s)
+        time.sleep(_WATCH_S)
     elif fault == HANG:
-        pair.wait_until("the service to answer again", lambda: answered(done_s), pace.answer_s)
+        pair.wait_until("the service to answer again", lambda: answered(done_s), _ANSWER_S)
     else:
-        pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
+        pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), _ANSWER_S)
         cut_s = _powered_off(pair.buttons(done_s))[0].at_s
-        pair.wait_until("the surviving node to answer", lambda: answered(cut_s + 1.0), pace.answer_s)
+        pair.wait_until("the surviving node to answer", lambda: answered(cut_s + 1.0), _ANSWER_S)
 
 
 def _powered_off(buttons: Sequence[Button]) -> list[Button]:
@@ -259,15 +246,15 @@ class TrialRow:
 
 
 def run_trials(
-    lab: str, pair: Pair, faults: Sequence[str], repeat: int, pace: Pace, root: Path, say: Callable[[str], None]
+    lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
     """Run all faults ``repeat`` times. After each fault the servers are repaired, even if strakes is killed."""
     done = []
     for round_number in range(1, repeat + 1):
         for fault in faults:
             say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
-            done.append(run_trial(lab, pair, fault, pace, root))
-    pair.make_whole(pace.answer_s)
+            done.append(run_trial(lab, pair, fault, root))
+    pair.make_whole(_ANSWER_S)
     return tuple(done)
 
 

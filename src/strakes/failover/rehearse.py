@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -25,10 +24,8 @@ class Rehearsal:
     assumed: tuple[str, ...] = ()
 
 
-def rehearse(
-    setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
-) -> Rehearsal:
-    """Rehearse every single failure, and with ``doubles`` every pair; ``progress`` gets the numbers done and in total.
+def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
+    """Rehearse every single failure, and with ``doubles`` every pair.
 
     Raises EnvironmentLacksError without crm_simulate, and BadInputError if there is no CIB or no service starts.
     """
@@ -53,11 +50,7 @@ def rehearse(
             if one.name != other.name or {one.kind, other.kind} != alike
         ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
-        total = len(parts) + len(pairs)
-        scenes = []
-        for number, failures in enumerate([*((part,) for part in parts), *pairs], 1):
-            scenes.append(story.play(failures))
-            progress(number, total)
+        scenes = [story.play(failures) for failures in [*((part,) for part in parts), *pairs]]
     return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]), story.assumed)
 
 

@@ -160,3 +160,17 @@ def test_figures_ignore_a_matplotlibrc_in_the_current_directory(tmp_path: Path) 
     words = [sys.executable, "-I", "-c", lines]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "100.0", done.stderr
+
+
+@pytest.mark.parametrize("words", ["doctor", "run PLAN . -q --launcher mpi -n 2"])
+def test_an_engine_for_mpi_reads_no_settings_in_the_current_directory(tmp_path: Path, words: str) -> None:
+    """UCX, a library of MPICH, would write its log where a ucx.conf says."""
+    (tmp_path / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path}/written\nUCX_LOG_LEVEL=debug\n")
+    plan = str(ROOT / "examples" / "checkpoint.toml")
+    command = python_module(
+        "strakes", *words.replace("PLAN", plan).split(), *(["--budget", "1s"] if "PLAN" in words else [])
+    )
+    environment = {**os.environ, "STRAKES_STORE": str(tmp_path / "store")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, 3), done.stderr
+    assert not (tmp_path / "written").exists()

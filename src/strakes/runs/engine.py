@@ -72,6 +72,9 @@ class Engine(ABC):
     ``log`` is called, from other threads, with every line of output that is not a message.
     """
 
+    _current_directory: str | None = None
+    """Where the command is started; None: where strakes was, because users give launchers relative paths."""
+
     @property
     def silence_s(self) -> float | None:
         """Return after how many seconds of silence a running engine counts as dead; None: never."""
@@ -108,7 +111,7 @@ class Engine(ABC):
         self.close()
         command = self.command()
         try:
-            self._process = EngineProcess(command, self._log, self._environment)
+            self._process = EngineProcess(command, self._log, self._environment, self._current_directory)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise EnvironmentLacksError(
@@ -418,13 +421,15 @@ def find_engine() -> Path:
 class LocalEngine(Engine):
     """An engine that is one process on this node, with threads as ranks. ``log``: as for :class:`Engine`."""
 
+    _current_directory = "/"
+
     def __init__(self, executable: Path | None = None, log: Callable[[str], None] | None = None) -> None:
         super().__init__(log)
         self._executable = executable
 
     def command(self) -> Sequence[str]:
         """Return the command that starts the engine on this node. Raises EnvironmentLacksError without an engine."""
-        return [str(self._executable or find_engine())]
+        return [str((self._executable or find_engine()).absolute())]
 
     def patience_s(self) -> float:
         """Return the maximum time in seconds from the start to the engine's first message."""

@@ -16,7 +16,7 @@ from strakes.base.errors import EnvironmentLacksError
 from strakes.runs.engine import Engine
 from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello, PlanResult
-from strakes.runs.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
+from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
 # Printed by a rank's parent process when a signal has ended the rank; Hydra prints the same for any failed process.
@@ -76,7 +76,8 @@ class MpiEngine(Engine):
         self._named = []
         mpiexec = find_mpiexec(self._launch.mpiexec)
         engine = self._executable or find_mpi_engine(mpiexec)
-        return [*placed(mpiexec, self._launch), *self._launch.options, str(engine), "--expect-ranks", str(self._ranks)]
+        start = [*placed(mpiexec, self._launch), *self._launch.options]
+        return [*start, *IN_ROOT, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
         """Return the maximum time in seconds until the first message, which grows with the number of ranks."""

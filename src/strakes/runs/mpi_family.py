@@ -36,6 +36,9 @@ _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
 # Cray's MPI libraries have their own PMI, and srun on Cray systems is configured for it.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
+# Words before the command of an engine: UCX, a library of MPI, obeys a ucx.conf in the current directory.
+IN_ROOT = ("env", "--chdir=/")
+
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, or the installed engine of the same MPI family.
@@ -45,7 +48,7 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     """
     chosen = os.environ.get("STRAKES_ENGINE_MPI")
     if chosen:
-        candidates = [Path(chosen)]
+        candidates = [Path(chosen).absolute()]
     else:
         abi, site = mpi_engines()
         candidates = [abi, site] if mpiexec is None or mpiexec.parent == Path(sys.executable).parent else [site, abi]
@@ -104,7 +107,7 @@ def _remedy(wanted: Family, chosen: str | None) -> str:
 
 def _answer(program: Path, question: str) -> str:
     try:
-        return run([str(program), question]).stdout
+        return run([*IN_ROOT, str(program.absolute()), question]).stdout
     except StrakesError:
         return ""
 

@@ -194,11 +194,11 @@ def main(directory: str, file: str, host: str = "") -> None:
     """Print the facts of this node as one line of JSON."""
     from strakes.base.memory import memory_sizes
     from strakes.base.version import __version__
-    from strakes.runs.mpi_family import find_mpi_engine
+    from strakes.runs.mpi_family import IN_ROOT, find_mpi_engine
 
     engine = ""
     with suppress(StrakesError, OSError, subprocess.SubprocessError):
-        engine = run([str(find_mpi_engine()), "--version"], _VERSION_S).stdout.strip()
+        engine = run([*IN_ROOT, str(find_mpi_engine()), "--version"], _VERSION_S).stdout.strip()
     node = CheckedNode(
         host=host or os.environ.get("SLURMD_NODENAME", platform.node()),
         strakes=__version__,

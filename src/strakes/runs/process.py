@@ -34,7 +34,13 @@ Log = Callable[[str], None]
 class EngineProcess:
     """An engine process. Threads read its output pipes, which must never fill, and call ``log``."""
 
-    def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Log,
+        environment: Mapping[str, str] | None = None,
+        current_directory: str | None = None,
+    ) -> None:
         """Start the process; ``environment`` is added to our environment. Raises OSError if that fails."""
         # In a separate process group, because Ctrl-C must reach only this process, which then cancels the plan.
         self._process = subprocess.Popen(
@@ -44,6 +50,7 @@ class EngineProcess:
             stderr=subprocess.PIPE,
             process_group=0,
             env={**os.environ, **(environment or {})},
+            cwd=current_directory,
         )
         self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._last_words: deque[str] = deque(maxlen=_KEPT_LINES)

@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
+from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
 
 # srun's message about the first task that failed; for tasks that srun then killed it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
@@ -80,7 +80,7 @@ class SlurmEngine(MpiEngine):
         engine = self._executable or find_mpi_engine()
         options = self._launch.options
         start = [*placed(srun, self._launch), *_language(engine, options), *options]
-        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
+        return [*start, *IN_ROOT, str(engine), "--expect-ranks", str(self._ranks)]
 
     @property
     def remedy(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from strakes.base.errors import BadInputError
 from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import find_mpi_engine, pmi_of
+from strakes.runs.mpi_family import IN_ROOT, find_mpi_engine, pmi_of
 
 _ENGINE = "{engine}"
 _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
@@ -20,7 +20,7 @@ class TemplateEngine(MpiEngine):
     def command(self) -> Sequence[str]:
         """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
-        engine = [str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
+        engine = [*IN_ROOT, str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
         return filled(self._launch, engine)
 
     @property

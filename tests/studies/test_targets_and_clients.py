@@ -244,6 +244,7 @@ def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dic
             assert "labfs-MDT0000 33%, labfs-MDT0001 33%, labfs-MDT000a 33% of" in finding.statement
         else:
             assert finding.verdict == "unknown" and "no counters of labfs-MDT0001, labfs-MDT000a" in finding.statement
+            assert "The others served: labfs-MDT0000 3,600." in finding.statement
 
 
 def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
@@ -257,6 +258,18 @@ def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
 
     finding = found(study, measured_by_cell(study, scaling(1.0), servers=servers))["namespace-scaling-served-manual"]
     assert "MDT0000 33%, MDT0001 33%, MDT0002 33% of 2,700 (counted in 9 of 12 runs" in finding.statement
+
+
+def test_runs_without_any_reading_name_no_target_as_silent() -> None:
+    calls: dict[str, int] = {}
+
+    def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
+        calls[cell.key] = calls.get(cell.key, 0) + 1
+        read = {"MDT0000": {"md.create": 9.0}, **{f"MDT000{n}": {"client.md.requests": 9.0} for n in (1, 2)}}
+        return {} if calls[cell.key] % 2 else read
+
+    finding = served(servers)["namespace-scaling-served-manual"]
+    assert "no counters of MDT0001, MDT0002. The others served: MDT0000 54." in finding.statement
 
 
 def test_every_rank_gets_a_directory_on_its_target() -> None:
@@ -405,3 +418,16 @@ def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use()
     assert list(cells)[:2] == ["one stripe", "every target"] and len(cells) == 6
     (skipped,) = study.cells(context(striping=None, no_striping="only root may"))
     assert isinstance(skipped, SkippedCell) and "only root may" in skipped.reason
+
+
+def test_a_run_that_ended_before_the_cells_placed_by_hand_has_figures_of_the_others() -> None:
+    study = NamespaceScaling()
+    results = measured_by_cell(study, scaling(1.0))
+    for left_out in (lambda cell: cell.settings["metadata_targets"] == 1, lambda cell: False):
+        kept = [
+            cell
+            for cell in results.measured
+            if (cell.settings["placement"] == "automatic" or cell.settings["metadata_targets"] == 1)
+            and not left_out(cell)
+        ]
+        assert len(study.figures(replace(results, measured=tuple(kept)))) == 6

@@ -13,13 +13,21 @@ import pytest
 from strakes.base.errors import MeasurementError
 from strakes.model.cell import Cell
 from strakes.model.place import PLAIN, Place
-from strakes.runs.records import InterruptionsEnded, RunEvent, TroubleSeen
+from strakes.runs.records import (
+    CountersUnread,
+    InterruptionsEnded,
+    RunEvent,
+    TroubleSeen,
+    event_from_record,
+    event_to_record,
+)
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.measure_visit import MOST_INTERRUPTED
 from strakes.studies.measure_watch import TargetWatch
 from strakes.studies.open_close import OpenClose
 from strakes.studies.registry import study_named
+from strakes.survey import analysis_warnings
 from strakes.survey.analysis_warnings import as_known_last
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
@@ -152,6 +160,31 @@ def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path)
     assert watch.end() == ({}, ())  # a reading would take more than its share of the time
     watch.begin(needed=True)
     assert watch.end()[0] == {"mds.0": {"md.requests": 1.0}}
+
+
+def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> None:
+    target = LocalTarget(tmp_path, mount_of(tmp_path))
+    watch = TargetWatch(target)
+    target.observe = lambda: {"mds.0": {"md.requests": 1.0}}  # type: ignore[method-assign]
+    watch.begin(needed=True)
+    assert watch.unread() == ()
+    target.unread = {"10.0.0.2": "The counters of server 10.0.0.2 cannot be read: ssh (Connection refused)."}
+    watch.end()
+    assert watch.unread() == tuple(target.unread.values())
+    watch.begin(needed=True)
+    watch.end()
+    assert watch.unread() == ()
+
+
+def test_a_server_that_could_not_be_read_is_a_warning_of_its_own() -> None:
+    sentence = "The counters of server 10.0.0.2 cannot be read: ssh 10.0.0.2 (Connection refused)."
+    event = CountersUnread((sentence,))
+    assert event_from_record(event_to_record(event)) == event
+    run: Any = SimpleNamespace(
+        events=[], cells=[], visits=[], events_of=lambda kind: [event] if kind is CountersUnread else []
+    )
+    (told,) = analysis_warnings._target(run)
+    assert told.code == "counters-unread" and told.text == sentence
 
 
 @pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])

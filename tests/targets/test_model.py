@@ -61,6 +61,16 @@ def test_counters_of_the_client_survive_a_restart_of_the_server() -> None:
     assert "the client's" in disturbed({"a": {"client.x": 2.0}}, {"a": {"client.x": 1.0}})[0]
 
 
+@pytest.mark.parametrize("start", [{}, {"since_unix_s": 7.0}])
+def test_counters_that_were_not_read_were_not_cleared_and_count_for_nothing(start: dict[str, float]) -> None:
+    seen = {"a": {"x": 5.0, "client.x": 1.0, **start}}
+    unseen: Counters = {"a": {"client.x": 1.0}, "host": {}}
+    for before, after, when in ((seen, unseen, "after"), (unseen, seen, "before")):
+        assert difference(before, after) == {"a": {"client.x": 0.0}}
+        assert disturbed(before, after) == (f"a: no counters from {when} the measurement",)
+    assert disturbed(unseen, unseen) == ()
+
+
 def test_values_that_were_not_requested_do_not_differ() -> None:
     given = Layout(1 << 20, 4, 2, "fast", "raid0", targets=(2, 3, 0, 1))
     assert layout_differences(Layout(), given) == ()

@@ -37,7 +37,7 @@ MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
 FIRST = (
     *("background-load", "other-measurement", "memory-file-system", "service-interrupted", "servers-not-well"),
-    "held-back",
+    *("held-back", "counters-unread"),
 )
 DASH = "-"
 # Codes of warnings on figures that come from a cache of this node.

@@ -13,6 +13,7 @@ WARNINGS: Mapping[str, str] = {
     "begun-apart": "Ranks did not begin together",
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client's own cache may have answered",
+    "counters-unread": "Counters of servers could not be read",
     "direct-refused": "The file system refuses O_DIRECT",
     "few-runs": "Too few runs for an interval",
     "fits-servers-memory": "The data that was moved fits into the servers' caches",

@@ -144,6 +144,14 @@ class TroubleSeen(RunEvent):
 
 
 @dataclass(frozen=True)
+class CountersUnread(RunEvent):
+    """Servers whose counters could not be read for the first time, one sentence for each."""
+
+    event = "counters-unread"
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
     """Interruptions that lasted beyond the end of a visit, with their ends as known at the end of the run."""
 

@@ -41,6 +41,8 @@ class TargetWatch:
         self._before: Observation | None = None
         self._lost: tuple[str, ...] = ()
         self._last: tuple[float, Observation] | None = None
+        self._told: set[str] = set()
+        self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
         """Read the counters before a trial. With ``needed``, read them even if that exceeds the allowed share."""
@@ -89,9 +91,16 @@ class TargetWatch:
         ]
         return (*with_counts, *others)
 
+    def unread(self) -> tuple[str, ...]:
+        """Return a sentence for each server whose counters could not be read, each server once."""
+        new = tuple(sentence for host, sentence in self._unread.items() if host not in self._told)
+        self._told.update(self._unread)
+        return new
+
     def _look(self) -> Observation:
         began = time.monotonic()
         seen = self._target.observe()
+        self._unread = {**self._target.unread, **self._unread}
         self._look_s = time.monotonic() - began
         self._spent_s += self._look_s
         return seen

@@ -113,23 +113,26 @@ class NamespaceScaling(Study):
             drawn = lines("metadata_targets", ((gettext(way), _line(results, operation, way)) for way in _LABELS))
             if not drawn:
                 continue
-            single = _line(results, operation, "manual")[0].estimate
-            assert single is not None
-            linear = Reference(
-                "linear",
-                gettext("Dotted: the rate of one metadata target times their number."),
-                label=gettext("linear"),
-                points=tuple(
-                    (float(number), single.median * float(number)) for number in results.levels("metadata_targets")
-                ),
-            )
+            linear = [
+                Reference(
+                    "linear",
+                    gettext("Dotted: the rate of one metadata target times their number."),
+                    label=gettext("linear"),
+                    points=tuple(
+                        (float(number), single.estimate.median * float(number))
+                        for number in results.levels("metadata_targets")
+                    ),
+                )
+                for single in results.where(operation=operation, placement="manual", metadata_targets=1)
+                if single.estimate is not None
+            ]
             figures.append(
                 self.figure(
                     drawn,
                     (gettext("metadata targets"), "", "linear"),
                     OPERATIONS,
                     theirs,
-                    linear,
+                    *linear,
                     title=gettext("Metadata operations against metadata targets: {operation}", operation=operation),
                 )
             )
@@ -169,16 +172,19 @@ class NamespaceScaling(Study):
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
-        by_run, silent = _requests(cells[0], _served_requests, most)
+        by_run, silent, others = _requests(cells[0], _served_requests, most)
         message = _SERVED
         if not by_run:
-            by_run, _ = _requests(cells[0], _sent_requests)
+            by_run, *_ = _requests(cells[0], _sent_requests)
             message = _SENT
         identifier, evidence = f"served-{way}", (cells[0].id,)
         placed = {"placement": gettext(way), "targets": most}
         if not by_run:
             text = gettext(_UNKNOWN[bool(silent)], **placed, silent=", ".join(silent))
-            needs = gettext("counters: root on this client, or --servers")
+            if others:
+                counts = ", ".join(f"{name} {number:,.0f}" for name, number in others.items())
+                text = gettext("{told} The others served: {counts}.", told=text, counts=counts)
+            needs = gettext("counters of all targets: root on this client, or --servers that can be read")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
         names = sorted({name for counts in by_run.values() for name in counts})
@@ -225,8 +231,8 @@ _Run = tuple[int, str, float]
 
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
-) -> tuple[dict[_Run, dict[str, float]], list[str]]:
-    """Return trial -> requests of each metadata target, and the names of targets without a count in some trial.
+) -> tuple[dict[_Run, dict[str, float]], list[str], dict[str, float]]:
+    """Return trial -> requests of each metadata target, targets without a count in some trial, and sums of the others.
 
     A trial is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` targets
     have a count, or if all counts are zero.
@@ -239,13 +245,18 @@ def _requests(
     }
     by_run: dict[_Run, dict[str, float]] = {}
     silent: set[str] = set()
+    read: dict[_Run, dict[str, float]] = {}
     for seen in cell.observations:
+        if not seen.servers:
+            continue
         counted = {name: count(counters) for name, counters in seen.servers.items() if name in known}
         numbers = {name: number for name, number in counted.items() if number is not None}
         silent |= known - numbers.keys()
+        read[_run(seen)] = numbers
         if numbers.keys() == known and len(numbers) >= least_targets and sum(numbers.values()) > 0:
             by_run[_run(seen)] = numbers
-    return by_run, sorted(silent)
+    others = {name: sum(numbers[name] for numbers in read.values()) for name in sorted(known - silent)}
+    return by_run, sorted(silent), others
 
 
 def _run(seen: Observation) -> _Run:

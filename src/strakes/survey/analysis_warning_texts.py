@@ -34,6 +34,7 @@ TEXTS: Mapping[str, str] = {
     "begun-apart-crowded": "In {apart} of {phases} phases, the ranks started more than {limit} apart: at worst {worst} "
     "({share} of that phase), rank {rank} last; their machine has fewer processors than ranks, so they cannot all "
     "start at the same moment.",
+    "counters-unread": "{servers}",
     "server-changed": "{servers}.",
     "service-interrupted": "{interruptions} Disturbed runs that were repeated: {runs}.",
     "service-interrupted-once": "{interruptions} Runs during that time were not repeated.",
@@ -74,6 +75,7 @@ REMEDIES: Mapping[str, str] = {
     "the difference with the figures.",
     "server-unlike": "Look at the disks, the network and the other load of this server; strakes study "
     "target-baseline measures each data target alone. The slowest server limits files on several servers.",
+    "counters-unread": "Run this command by hand, and measure again when it works without a password.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
     "warning says that runs were not repeated.",

@@ -20,6 +20,7 @@ from strakes.model.sample import APART_S, CACHED_SHARE, Sample
 from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import (
     CellDropped,
+    CountersUnread,
     InterruptionsEnded,
     LayoutGiven,
     NeighbourFelt,
@@ -235,6 +236,8 @@ def _target(run: Run) -> Iterator[RunWarning]:
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
     if lines := list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed)):
         yield warning("server-changed", servers="; ".join(lines))
+    if unread := [sentence for event in run.events_of(CountersUnread) for sentence in event.sentences]:
+        yield warning("counters-unread", servers=" ".join(dict.fromkeys(unread)))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     if lost:

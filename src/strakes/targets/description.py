@@ -228,14 +228,19 @@ class Limit:
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
     """Return target -> counter -> its increase between two observations. A new counter is counted from 0.
 
-    Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared or
-    restarted in between. :func:`disturbed` names these.
+    Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared,
+    restarted, or not read once. :func:`disturbed` names these.
     """
     between = {}
     for name in after:
         if name not in before:
             continue
-        undone = {side for side in ("", CLIENT) if _restarted(before[name], after[name], side)}
+        undone = {
+            side
+            for side in ("", CLIENT)
+            if (before[name] and _unread(before[name], after[name], side))
+            or _restarted(before[name], after[name], side)
+        }
         between[name] = {
             counter: value if counter.startswith(NOW) else value - before[name].get(counter, 0.0)
             for counter, value in after[name].items()
@@ -262,17 +267,24 @@ def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
     """Return a sentence for each set of counters that :func:`difference` leaves out."""
     lines = []
     for name in sorted({*before, *after}):
-        missing = "before" if not before.get(name) else "after" if not after.get(name) else ""
-        if missing:
-            lines.append(f"{name}: no counters from {missing} the measurement")
-            continue
-        for side, words in (
-            ("", "its counters were cleared or the server was restarted"),
-            (CLIENT, "the client's counters were cleared or the client was remounted"),
+        first, then = before.get(name, {}), after.get(name, {})
+        for side, of, words in (
+            ("", "", "its counters were cleared or the server was restarted"),
+            (CLIENT, " of the client", "the client's counters were cleared or the client was remounted"),
         ):
-            if _restarted(before[name], after[name], side):
+            if missing := _unread(first, then, side):
+                lines.append(f"{name}: no counters{of} from {missing} the measurement")
+            elif _restarted(first, then, side):
                 lines.append(f"{name}: {words} during the measurement")
     return tuple(lines)
+
+
+def _unread(before: Mapping[str, float], after: Mapping[str, float], side: str) -> str:
+    """Return "before" or "after" if only the other observation has counters of a side, else ""."""
+    first, then = (
+        any(_side(counter) == side and not counter.startswith(NOW) for counter in seen) for seen in (before, after)
+    )
+    return "" if first == then else "after" if first else "before"
 
 
 def _side(counter: str) -> str:

@@ -201,16 +201,22 @@ MOUNT = "client"
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
-def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
-    """Return the counters of each target and of the mount. An entry is empty if its counters cannot be read."""
+def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Observation, dict[str, str]]:
+    """Return the counters of each target and of the mount, and host -> reason for servers that were not read.
+
+    An entry is empty if its counters cannot be read.
+    """
     answers = Answers(run)
     seen = client_counters(answers, name)
     ways = ways_to_servers(run, servers, hosts(addresses(answers, name.file_system, lambda: name.instance).values()))
-    for target, counters in server_counters(name.file_system, ways).items():
+    asked = ask_servers(ways, *_SERVER_PARAMETERS)
+    for target, counters in _of_servers(asked, name.file_system).items():
         if not counters and servers is None:
             continue  # this node is the server, and only root may read its counters
         seen[target] = {**seen.get(target, {}), **counters}
-    return seen
+    # Without --servers, no counters of servers were asked for.
+    failed = {} if servers is None else {host: why for host, params in asked.items() if (why := _failure(params))}
+    return seen, failed
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
@@ -238,8 +244,12 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
     """Return target -> counters from its server. A server that does not answer has an empty entry for its host."""
+    return _of_servers(ask_servers(ways, *_SERVER_PARAMETERS), file_system)
+
+
+def _of_servers(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, dict[str, float]]:
     seen: dict[str, dict[str, float]] = {}
-    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
+    for host, params in asked.items():
         if isinstance(params, StrakesError) or params.cut_off:
             seen[host] = {}
         else:
@@ -251,13 +261,18 @@ def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
     """Return host -> reason, for each server whose counters cannot be read."""
     lines = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
-        if isinstance(params, StrakesError):
-            lines[host] = said(params)
-        elif params.cut_off:
-            lines[host] = params.why or "lctl prints only a part of the counters"
+        if isinstance(params, StrakesError) or params.cut_off:
+            lines[host] = _failure(params)
         elif not _of_one_server(params, file_system):
             lines[host] = f"it serves no target of {file_system}"
     return lines
+
+
+def _failure(params: Params | StrakesError) -> str:
+    """Return why the parameters of a server could not be read, or "" if they could."""
+    if isinstance(params, StrakesError):
+        return said(params)
+    return (params.why or "lctl prints only a part of the counters") if params.cut_off else ""
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:

@@ -31,7 +31,7 @@ from strakes.targets.description import (
 from strakes.targets.lustre_connections import Connections
 from strakes.targets.lustre_lfs import ClientName, getname, pool_list, quota, target_list
 from strakes.targets.lustre_parameters import lost_changes, service_addresses
-from strakes.targets.lustre_servers import NOTHING, addresses, ask_health, hosts, ways_to_servers
+from strakes.targets.lustre_servers import NOTHING, THIS_NODE, addresses, ask_health, hosts, ways_to_servers
 from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import LostServer, Target, said
@@ -143,7 +143,12 @@ class LustreTarget(Target):
             name = self._name
         except EnvironmentLacksError:
             return {}  # limits() reports the error
-        return lustre_servers.observe(self.run, name, self.servers)
+        seen, unread = lustre_servers.observe(self.run, name, self.servers)
+        self.unread = {
+            host: f"The counters of server {host} cannot be read: {shlex.join(self._words(host))} ({why})."
+            for host, why in unread.items()
+        }
+        return seen
 
     def trouble(self) -> tuple[str, ...]:
         """Return a sentence for each target that does not answer this client, otherwise for each problem of a server.
@@ -236,11 +241,14 @@ class LustreTarget(Target):
         if self.servers is None:
             return None
         for where, why in self._unread().items():
-            words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
-            remedy = f"Try: {shlex.join(words)} - or leave out --servers."
+            remedy = f"Try: {shlex.join(self._words(where))} - or leave out --servers."
             what = "the counters of a server cannot be read"
             return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
         return None
+
+    def _words(self, host: str) -> tuple[str, ...]:
+        words = ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats")
+        return words if self.servers is None or host == THIS_NODE else self.servers.argv(host, words)
 
     def _unread(self) -> dict[str, str]:
         """Return host -> reason for each server with unreadable counters, or file system -> reason without hosts."""

@@ -109,6 +109,7 @@ class Target:
         self.path = path
         self.mount = mount
         self.servers = servers
+        self.unread: Mapping[str, str] = {}
         self.run = runner
 
     @classmethod
@@ -174,7 +175,10 @@ class Target:
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
-        """Return the present counters of servers and targets; {} if there are no counters. Never clears counters."""
+        """Return the present counters of servers and targets; {} if there are no counters. Never clears counters.
+
+        Sets ``unread`` to host -> sentence for each server whose counters could not be read.
+        """
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:

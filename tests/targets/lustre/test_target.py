@@ -358,6 +358,9 @@ def test_servers_that_cannot_be_reached_are_named_and_the_rest_is_read(tmp_path:
     assert limit.what == "read counters of server 192.168.77.1"
     seen = lustre.observe()
     assert seen["192.168.77.1"] == {} and "client.md.requests" in seen["labfs-MDT0000"]
+    assert list(lustre.unread) == ["192.168.77.1"]
+    sentence = lustre.unread["192.168.77.1"]
+    assert "server 192.168.77.1" in sentence and "ssh 192.168.77.1 sudo lctl" in sentence and "No route" in sentence
     assert any("No route" in note for note in lustre.describe().notes)
 
 

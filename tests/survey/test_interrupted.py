@@ -18,6 +18,7 @@ from strakes.runs.records import (
     InterruptionsEnded,
     RunEvent,
     TroubleSeen,
+    Visit,
     event_from_record,
     event_to_record,
 )
@@ -178,10 +179,13 @@ def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> N
 
 def test_a_server_that_could_not_be_read_is_a_warning_of_its_own() -> None:
     sentence = "The counters of server 10.0.0.2 cannot be read: ssh 10.0.0.2 (Connection refused)."
-    event = CountersUnread((sentence,))
+    event, lines = CountersUnread((sentence,)), ("MDT0001: no counters from after the measurement",)
     assert event_from_record(event_to_record(event)) == event
     run: Any = SimpleNamespace(
-        events=[], cells=[], visits=[], events_of=lambda kind: [event] if kind is CountersUnread else []
+        events=[],
+        cells=[],
+        visits=[Visit(servers_disturbed=lines)],
+        events_of=lambda kind: [event] if kind is CountersUnread else [],
     )
     (told,) = analysis_warnings._target(run)
     assert told.code == "counters-unread" and told.text == sentence

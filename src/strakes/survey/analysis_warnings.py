@@ -234,10 +234,13 @@ def _target(run: Run) -> Iterator[RunWarning]:
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
-    if lines := list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed)):
-        yield warning("server-changed", servers="; ".join(lines))
-    if unread := [sentence for event in run.events_of(CountersUnread) for sentence in event.sentences]:
+    unread = [sentence for event in run.events_of(CountersUnread) for sentence in event.sentences]
+    if unread:
         yield warning("counters-unread", servers=" ".join(dict.fromkeys(unread)))
+    lines = list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed))
+    # The counters of servers that could not be read are missing, but nobody cleared them.
+    if lines := [line for line in lines if not unread or ": no counters from " not in line]:
+        yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     if lost:

@@ -6,10 +6,13 @@ waited). The day of 26 November 2026 is replayed from the times of its events.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from strakes.targets.description import Interruption
 from strakes.watch.lustre import read_text
@@ -358,3 +361,63 @@ def test_a_watch_that_continues_reports_the_end_of_an_open_outage_and_no_ended_o
     for now_s in range(1100, 1300, 10):
         events += outages.add(CounterReading("client", now_s, waits=waits))
     assert {event.subject: event.ended_s for event in events} == pytest.approx({"b": 1050, "c": 990}, abs=2)
+
+
+def behind(clock_s: int) -> WatchEvent:
+    """Return the end of an outage of a server from 1105 to 1225 on its own clock. The clock of the client is behind."""
+    stream = []
+    for now_s in range(1003, 1500, 10):
+        there = {OST: 900.0 if now_s < 1105 else 1225.0} if not 1105 <= now_s < 1225 else {}
+        recovered = {OST: 1234.0} if now_s >= 1233 else {}
+        if not 1105 <= now_s < 1215:
+            stream.append(CounterReading("oss", now_s, serving={"fs-MDT0000": 900.0} | there, recovered=recovered))
+        changes = [(1109, "DISCONN"), (1227, "CONNECTING"), (1227, "REPLAY"), (1233, "FULL")]
+        seen = [(at - clock_s, state) for at, state in changes if at <= now_s - 3]
+        stream.append(read_text("client", now_s - 3 - clock_s, lctl("osc", OST, seen)))
+    return events_of(iter(sorted(stream, key=lambda reading: reading.time_s)))[-1]
+
+
+@pytest.mark.parametrize("clock_s", [-40, -3, 0, 8, 20, 40])
+def test_bounds_hold_although_the_clock_of_the_client_differs(clock_s: int) -> None:
+    event = behind(clock_s)
+    assert event.low is not None and event.high is not None and event.low <= 128 and event.high >= 120
+    assert event.low <= event.high and event.low >= 60
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(("oss", "one", "two")), st.integers(0, 60), st.integers(-90, 90)), max_size=60)
+)
+def test_bounds_of_an_outage_never_contradict_each_other(rows: list[tuple[str, int, int]]) -> None:
+    outages, now_s = Outages(), 1000.0
+    for source, step_s, other_s in [*rows, *(("oss", 60, 1),) * 3, *(("one", 60, 0), ("two", 60, 0)) * 3]:
+        now_s += step_s
+        if source == "oss":
+            there = {OST: now_s - abs(other_s)} if other_s % 3 else {}
+            recovering = frozenset({OST} if other_s % 3 == 2 and other_s != 1 else ())
+            reading = CounterReading(source, now_s, serving=there, recovering=recovering)
+        else:
+            ended_s = None if other_s % 2 else now_s + other_s
+            waits = (Interruption(OST, min(now_s + other_s, ended_s or math.inf) - 20, ended_s),)
+            reading = CounterReading(source, now_s, waits=waits)
+        for event in outages.add(reading):
+            assert event.low is None or event.high is None or 0 <= event.low <= event.high
+
+
+@pytest.mark.parametrize("server_saw_it", [False, True])
+def test_an_outage_that_began_before_the_recording_has_no_upper_bound(server_saw_it: bool) -> None:
+    outages, events = Outages(), list[WatchEvent]()
+    if server_saw_it:
+        outages.add(CounterReading("oss", 700.0, serving={OST: 600.0}))
+    changes = [(at + more, state) for at in range(800, 1100, 5) for more, state in ((0, "CONNECTING"), (4, "DISCONN"))]
+    for now_s in range(1000, 1300, 10):
+        history = [change for change in changes if change[0] <= now_s][-16:]
+        history += [(1100, "REPLAY"), (1100, "FULL")] * (now_s >= 1100)
+        lines = "".join(f" - [ {at}, {state} ]\n" for at, state in history[-16:])
+        state = f"osc.{OST}-osc-ff.state=\ncurrent_state: {history[-1][1]}\nstate_history:\n{lines}"
+        events += outages.add(read_text("client", now_s, state))
+    end = events[-1]
+    assert end.ended_s is not None and end.low is not None and 100 <= end.low <= 300
+    if server_saw_it:
+        assert end.high is not None and 400 <= end.high <= 410
+    else:
+        assert end.high is None and " was unavailable for at least " in end.text

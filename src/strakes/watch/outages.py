@@ -59,6 +59,10 @@ class _Outage:
     # Whether the target has a newer outage.
     superseded: bool = False
     evicted: bool = False
+    # Whether it may have begun before all that is recorded, so ``up_s`` is a guess.
+    earlier: bool = False
+    # The clocks of its sources differ at least by this time.
+    apart_s: float = 0.0
     new_server: str = ""
     event: WatchEvent | None = None
 
@@ -146,8 +150,10 @@ class Outages:
                     outage = None
                 else:
                     outage.sure = True
-            elif outage and restarted:
+            elif known and outage and restarted:
                 outage.sure = True
+                if not outage.misses:
+                    outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
             if outage:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else reading.time_s
@@ -170,6 +176,8 @@ class Outages:
             if known.server == reading.source and target not in reading.serving:
                 outage = self._ongoing(target, known.seen_s)
                 outage = outage or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
+                if outage.waits and not outage.misses:
+                    outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
                 outage.misses += 1
                 # A single reading without the target may be incomplete.
                 outage.sure |= outage.misses > 1
@@ -186,10 +194,14 @@ class Outages:
             known = self._served.get(target)
             # The client notices an outage with its next request or ping.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
-            if known:
+            if known and wait.or_earlier:
+                up_s = known.seen_s
+            elif known:
                 up_s = max(up_s, min(known.seen_s, began_s - wait.within_s))
             up_s = max(up_s, self._closed_s.get(target, up_s))
             outage = self._begin(target, reading.time_s, min(up_s, began_s), began_s)
+        if began_s <= outage.down_s:
+            outage.earlier = wait.or_earlier and not outage.server
         if outage.is_directory:
             outage.sure |= reading.time_s - began_s >= _HANG_S
         else:
@@ -197,6 +209,7 @@ class Outages:
         outage.waits[reading.source] = ended_s or math.inf
         outage.evicted |= wait.evicted
         if began_s < outage.down_s:
+            outage.apart_s = max(outage.apart_s, outage.up_s - began_s)
             outage.down_s, outage.up_s = began_s, min(outage.up_s, began_s)
         if ended_s is None:
             outage.unserved(reading.time_s)
@@ -304,16 +317,27 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEve
     ended_s = max((outage.still_s + (outage.back_s or now_s)) / 2 for outage in shown)
     low_s, high_s = min(low_s for low_s, _ in bounds), max(high_s for _, high_s in bounds)
     ended_s = max(ended_s, event.began_s)
-    return replace(event, told_s=now_s, text=text, ended_s=ended_s, low=low_s, high=high_s, unit="s")
+    high = high_s if math.isfinite(high_s) else None
+    return replace(event, told_s=now_s, text=text, ended_s=ended_s, low=low_s, high=high, unit="s")
 
 
 def _bounds(outages: Sequence[_Outage], now_s: float) -> tuple[float, float]:
-    """Return bounds in seconds that hold for the duration of each outage."""
-    low_s = min(min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s for outage in outages)
-    return max(low_s, 0.0), max((outage.back_s or now_s) - outage.up_s for outage in outages)
+    """Return bounds in seconds that hold for the duration of each outage. The upper one may be infinite."""
+    low_s, high_s = math.inf, 0.0
+    for outage in outages:
+        # A difference of clocks is only known up to the interval of readings.
+        wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
+        least_s = min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s - wider_s
+        most_s = (outage.back_s or now_s) - outage.up_s + wider_s
+        # If the bounds still contradict each other, the clocks differ by more: each bound may be the other one.
+        least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
+        low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
+    return low_s, high_s
 
 
 def _in_words(low_s: float, high_s: float) -> str:
+    if math.isinf(high_s):
+        return f"at least {format_duration(low_s)}"
     least, most = format_duration(low_s), format_duration(high_s)
     return f"at most {most}" if low_s <= 0 or least == most else f"{least} to {most}"
 

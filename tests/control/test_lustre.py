@@ -10,7 +10,7 @@ import pytest
 from control.lustre_machine import Machine
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.control.knob_change import changed, read
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Servers
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Servers
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.mountinfo import Mount
 from targets.lustre.recorded import PLACE, Recording
@@ -101,6 +101,28 @@ def test_knobs_of_servers_need_the_servers_option(machine: Machine) -> None:
     assert "--servers" in without.why
     (within,) = read(target(machine, Servers("at {host}")), ["ost_io.threads_max"])
     assert dict(within.values) == {"192.168.77.1: ost.OSS.ost_io.threads_max": "80"}
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_servers_that_cannot_be_read_end_the_list_with_host_command_and_reason(machine: Machine, hangs: bool) -> None:
+    asked: list[str] = []
+
+    def away(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        if argv[0] != "ssh":
+            return machine(argv, timeout_s)
+        asked.append(argv[-1])
+        if hangs:
+            raise CommandTimeout("no answer within 10 s", why="it printed nothing until then")
+        return Completed(tuple(argv), 1, "", "sudo: a password is required\n")
+
+    lustre = LustreTarget(Path("/mnt/labfs"), MOUNT, servers=Servers("ssh {host} sudo"), runner=away)
+    with pytest.raises(EnvironmentLacksError) as caught:
+        read(lustre)
+    why = "no answer within 10 s" if hangs else "a password is required"
+    assert caught.value.where == "192.168.77.1" and why in caught.value.why
+    assert "ssh 192.168.77.1 sudo lctl get_param" in caught.value.why
+    # The description asks for the health; after one more question without an answer the server is left alone.
+    assert not hangs or len(asked) == 2
 
 
 def test_the_number_of_locks_is_refused_with_the_command_to_set_it_by_hand(machine: Machine) -> None:

@@ -4,26 +4,65 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import time
 from collections.abc import Sequence
-from functools import cache, cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control.knob import PLACEHOLDERS, Knob
 from strakes.control.knob_place import KnobPlace
 from strakes.targets.block_device import block_device_of
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Runner
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, Servers
+from strakes.targets.description import Server
 from strakes.targets.lustre_lfs import ClientName, getname
 from strakes.targets.lustre_tool import read_params
 from strakes.targets.target import Target
 
-_ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
+ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-def remembering(run: Runner) -> Runner:
-    """Return a runner that caches the output of each command, because many knobs need the same output."""
-    once = cache(run)
-    return lambda argv, timeout_s=DEFAULT_TIMEOUT_S: once(tuple(argv), timeout_s)
+# Maximum number of servers that are asked at once, and seconds for all questions to servers. With the description of
+# the file system before (10 s), a list ends within 30 s.
+_AT_ONCE = 64
+_SERVERS_S = 12.0
+
+
+class ServerUnreadError(EnvironmentLacksError):
+    """A setting of a server could not be read. ``everywhere``: of no server."""
+
+    everywhere = False
+
+
+def remembering(run: Runner, servers: Servers | None = None) -> Runner:
+    """Return a runner that caches the output of each command, because many knobs need the same output.
+
+    A server that did not answer once is not asked again, and all servers together get a limited time.
+    """
+    known: dict[tuple[str, ...], Completed] = {}
+    silent: dict[tuple[str, ...], StrakesError] = {}
+    words = shlex.split(servers.template) if servers else []
+    begun: list[float] = []
+
+    def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        command, way = tuple(argv), tuple(argv[: len(words)])
+        if way in silent:
+            raise silent[way]
+        if command not in known:
+            if words and way[0] == words[0]:
+                begun.append(time.monotonic())
+                timeout_s = max(0.1, min(timeout_s, begun[0] + _SERVERS_S - begun[-1]))
+            try:
+                known[command] = run(command, timeout_s)
+            except CommandTimeout as error:
+                if words and way[0] == words[0]:
+                    silent[way] = error
+                raise
+        return known[command]
+
+    return ask
 
 
 class Bindings:
@@ -42,13 +81,34 @@ class Bindings:
             if not os.path.exists(path):
                 raise self._absent(knob, f"there is no {path}")
             return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field),)
-        if knob.where in _ROLES:
-            return tuple(place for host in self._hosts(knob) for place in self._by_words(knob, host))
+        if knob.where in ROLES:
+            hosts = self._hosts(knob)
+            with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
+                found = list(pool.map(lambda host: self._on_server(knob, host), hosts))
+            errors = [each for each in found if isinstance(each, ServerUnreadError)]
+            for error in errors:
+                error.everywhere = len(errors) == len(hosts)
+                raise error
+            return tuple(place for places in found if isinstance(places, tuple) for place in places)
         return self._by_words(knob, "")
 
     def in_force_words(self, knob: Knob) -> tuple[str, ...]:
         """Return the command that asks the daemons for their values."""
         return self._words(knob, knob.in_force)
+
+    def _on_server(self, knob: Knob, host: str) -> tuple[KnobPlace, ...] | ServerUnreadError:
+        try:
+            return self._by_words(knob, host)
+        except BadInputError:
+            raise
+        except StrakesError as error:
+            return self._unread(knob, host, "; ".join(filter(None, (error.what, error.why))))
+
+    def _unread(self, knob: Knob, host: str, why: str) -> ServerUnreadError:
+        words = self._words(knob, knob.read)
+        command = shlex.join(self.target.servers.argv(host, words) if self.target.servers else words)
+        remedy = f"Try: {command} - or leave out --servers."
+        return ServerUnreadError("a server cannot be read", where=host, why=f"{command}: {why}", remedy=remedy)
 
     def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
         servers = self.target.servers
@@ -59,6 +119,8 @@ class Bindings:
             write, unset = self._words(knob, knob.write), self._words(knob, knob.unset)
             return (KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
         params = read_params(run(read))
+        if host and params.cut_off and not params.values:
+            raise self._unread(knob, host, params.why or "lctl failed")
         if not params.values:
             raise self._absent(knob, params.why or f"lctl does not know {read[-1]}")
         return tuple(
@@ -91,11 +153,15 @@ class Bindings:
     def _hosts(self, knob: Knob) -> tuple[str, ...]:
         if self.target.servers is None:
             raise self._absent(knob, "it is on the servers; give --servers to reach them")
-        addresses = [server.address for server in self.target.describe().servers if server.role in _ROLES[knob.where]]
+        addresses = [server.address for server in self._servers if server.role in ROLES[knob.where]]
         hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in addresses)
         if not hosts:
             raise self._absent(knob, f"none of its {knob.where}s is known")
         return tuple(hosts)
+
+    @cached_property
+    def _servers(self) -> tuple[Server, ...]:
+        return self.target.describe().servers
 
     @cached_property
     def _device(self) -> str:
@@ -130,5 +196,7 @@ def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
 
 
 def reason(error: StrakesError) -> str:
-    """Return why a knob has no value, in a few words."""
+    """Return why a knob has no value, in a few words, with the server if one could not be read."""
+    if isinstance(error, ServerUnreadError):
+        return f"server {error.where}: {error.why}"
     return error.why or error.what

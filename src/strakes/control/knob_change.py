@@ -13,7 +13,7 @@ from strakes.base.files import default_root
 from strakes.base.foreign_text import command_line
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
-from strakes.control.knob_bindings import Bindings, knobs_of, reason, remembering
+from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, values_in_force
 from strakes.control.knob_restore import Restored, settle
@@ -26,11 +26,15 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """A knob's value in every place (None: not set); ``why`` has the reason for a missing place or value."""
+    """A knob's value in every place (None: not set); ``why`` has the reason for a missing place or value.
+
+    ``unread``: the error of a server that could not be read.
+    """
 
     knob: Knob
     values: Mapping[str, str | None] = field(default_factory=dict)
     why: str = ""
+    unread: ServerUnreadError | None = None
 
     @property
     def value(self) -> str | None:
@@ -73,19 +77,26 @@ class Change(dict[str, Effective]):
 
 
 def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
-    """Return the values of these knobs, or of all of the file system. Raises BadInputError for an unknown name."""
+    """Return the values of these knobs, or of all of the file system.
+
+    Raises BadInputError for an unknown name, EnvironmentLacksError if --servers was given and no server can be read.
+    """
     known = knobs_of(target, catalogue())
     chosen = tuple(find(name, known) for name in names) if names else known
-    ask = remembering(target.run)
+    ask = remembering(target.run, target.servers)
     bindings = Bindings(target, ask)
-    return tuple(_reading(knob, bindings, ask) for knob in chosen)
+    readings = tuple(_reading(knob, bindings, ask) for knob in chosen)
+    unread = [reading.unread for reading in readings if reading.knob.where in ROLES and not reading.knob.by_hand]
+    if unread and all(error is not None and error.everywhere for error in unread) and unread[0]:
+        raise unread[0]
+    return readings
 
 
 def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
     try:
         return Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)})
     except StrakesError as error:
-        return Reading(knob, why=reason(error))
+        return Reading(knob, why=reason(error), unread=error if isinstance(error, ServerUnreadError) else None)
 
 
 @contextmanager

@@ -421,3 +421,47 @@ def test_an_outage_that_began_before_the_recording_has_no_upper_bound(server_saw
         assert end.high is not None and 400 <= end.high <= 410
     else:
         assert end.high is None and " was unavailable for at least " in end.text
+
+
+def lost_connection(lasts_s: int, requests_s: int, passed: Sequence[str] = (), until_s: int = 1600) -> list[WatchEvent]:
+    """Return the events of a client that loses two targets at 1105, whose counters grow by ``requests_s`` a second."""
+    outages, events = Outages(), list[WatchEvent]()
+    for now_s in range(1000, until_s, 10):
+        changes = [(1105, "DISCONN"), *((1105 + lasts_s, state) for state in ("CONNECTING", *passed, "FULL"))]
+        seen = [change for change in changes if change[0] <= now_s]
+        events += outages.add(read_text("client", now_s, lctl("mdc", MDT, seen) + lctl("osc", OST, seen)))
+        done = min(now_s, 1110) * 5 + (now_s - 1000) * requests_s
+        counts = (
+            f"snapshot_time {now_s}.0 secs.nsecs\nstart_time 900.0 secs.nsecs\nelapsed_time {now_s - 900}.0 secs.nsecs"
+        )
+        counts += (
+            f"\nstatfs {now_s} samples [usecs] 1 9 {now_s} {now_s}\nopen {done} samples [usecs] 1 9 {done} {done}\n"
+        )
+        events += outages.add(
+            read_text("server", now_s + 1, f"mdt.{MDT}.md_stats=\n{counts}obdfilter.{OST}.stats=\n{counts}")
+        )
+    return events
+
+
+@pytest.mark.parametrize(
+    ("lasts_s", "passed", "said"),
+    [(60, (), ": fs-OST0000, labfs-MDT0001 for 59 s to "), (1, ("EVICTED",), "; a client was evicted")],
+)
+def test_a_client_that_is_cut_off_from_targets_that_serve_others_is_no_outage_of_them(
+    lasts_s: int, passed: Sequence[str], said: str
+) -> None:
+    (event,) = lost_connection(lasts_s, 3, passed)
+    assert event.text.startswith("client was cut off from 2 targets, while other clients were served: ")
+    assert event.subject == "client" and said in event.text and event.ended_s == pytest.approx(1105 + lasts_s, abs=15)
+    assert event.low is not None and event.high is not None and event.low <= lasts_s <= event.high
+
+
+def test_a_client_that_stays_cut_off_is_reported_before_its_end() -> None:
+    (begin,) = lost_connection(900, 3)
+    assert begin.ended_s is None and begin.told_s <= 1190
+    assert begin.text.startswith("client was cut off from 2 targets, while other clients were served, for at least ")
+
+
+def test_targets_that_serve_no_requests_while_a_client_waits_have_an_outage() -> None:
+    *_, event = lost_connection(60, 0)
+    assert event.text.startswith("2 targets of server were unavailable: ") and event.subject == f"{OST}, {MDT}"

@@ -34,6 +34,8 @@ _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
+# Requests that servers send to each other, or that clients send without work.
+_IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("mdt-", "filter-")
 # First character of a line that belongs to the value of a parameter.
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
@@ -70,6 +72,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
     """Return the reading in Lustre parameters and in lines of /proc/diskstats (``disks``: disk -> its numbers)."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
+    served: dict[str, float] = {}
     jobs: dict[str, dict[str, float]] = {}
     job_bytes: dict[str, dict[str, float]] = {}
     recovering = set()
@@ -89,6 +92,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
+                served[target] = sum(of.samples for name, of in stats.counters.items() if name not in _IDLE_REQUESTS)
                 group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS
                 work.setdefault(group, {})[target] = _work(stats)
             elif last == "job_stats":
@@ -125,6 +129,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         locks=_locks(params),
         # Truncated output may lack serving targets; complete output without targets means that no target serves here.
         serving=None if params.cut_off else serving,
+        served=served,
         recovering=frozenset(recovering),
         recovered=recovered,
         waits=tuple(waits),

@@ -93,6 +93,9 @@ class _Served:
     seen_s: float
     start_s: float
     recovered_s: float | None
+    # Its number of requests, which has grown in every reading since ``busy_since_s``.
+    requests: float
+    busy_since_s: float
 
 
 class Outages:
@@ -157,7 +160,11 @@ class Outages:
             if outage:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else reading.time_s
-            self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s)
+            requests = reading.served.get(target, 0.0)
+            # A target that is read rarely may have been unavailable in between.
+            busy = known is not None and requests > known.requests and reading.time_s - known.seen_s <= _GROUP_S
+            busy_since_s = known.busy_since_s if known and busy and not recovers and not restarted else reading.time_s
+            self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
 
     @staticmethod
     def _listed(outage: _Outage, reading: CounterReading, start_s: float) -> None:
@@ -234,6 +241,14 @@ class Outages:
         self._open[target] = outage
         return outage
 
+    def _is_cut_off(self, outage: _Outage) -> bool:
+        """Return whether only the client is cut off: the target has served others during all of its wait."""
+        known = self._served.get(outage.target)
+        if known is None or not outage.waits or outage.misses or outage.superseded:
+            return False
+        until_s = max(outage.down_s, outage.still_s - _GROUP_S) if outage.lasts else outage.back_s or math.inf
+        return known.busy_since_s <= outage.down_s and known.seen_s >= until_s
+
     def _begun(self, now_s: float) -> list[WatchEvent]:
         unfinished = (*self._superseded, *self._open.values())
         lasting = [outage.event for outage in unfinished if outage.event is not None]
@@ -243,6 +258,9 @@ class Outages:
                 # The directory hangs because of the target, so it belongs to the event of the target.
                 outage.event = lasting[0]
         new = [outage for outage in new if outage.event is None]
+        others = [outage for outage in new if not self._is_cut_off(outage)]
+        # A server whose clock differs may report the outage later.
+        new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
         new.sort(key=lambda outage: outage.down_s, reverse=True)
@@ -254,9 +272,10 @@ class Outages:
         began_s = min((outage.up_s + outage.down_s) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
-        text = f"{_described(shown, 'is', 'are')} unavailable, for at least {format_duration(least_s)}"
-        text += f": {listed}" if len(shown) > 1 else ""
-        event = WatchEvent("outage", listed, began_s, now_s, text)
+        alone = self._is_cut_off(shown[0])
+        said = _cut_off(shown) if alone else f"{_described(shown, 'is', 'are')} unavailable"
+        text = f"{said}, for at least {format_duration(least_s)}" + (f": {listed}" if len(shown) > 1 else "")
+        event = WatchEvent("outage", _clients(shown) if alone else listed, began_s, now_s, text)
         for outage in group:
             outage.event = event
         return [event] if any(outage.lasts for outage in group) else []
@@ -272,7 +291,8 @@ class Outages:
         for group in groups.values():
             if all(outage.is_settled(now_s) for outage in group):
                 if group[0].event is not None:
-                    events.append(_over(group[0].event, group, now_s))
+                    alone = all(self._is_cut_off(outage) for outage in group)
+                    events.append(_over(group[0].event, group, now_s, alone=alone))
                 for outage in group:
                     if outage.superseded:
                         self._superseded.remove(outage)
@@ -295,7 +315,16 @@ def _described(outages: Sequence[_Outage], one: str, several: str) -> str:
     return f"{len(outages)} targets{of} {several}"
 
 
-def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEvent:
+def _clients(outages: Sequence[_Outage]) -> str:
+    return names([*{directory_of(source) for outage in outages for source in outage.waits}])
+
+
+def _cut_off(outages: Sequence[_Outage]) -> str:
+    what = outages[0].target if len(outages) == 1 else f"{len(outages)} targets"
+    return f"{_clients(outages)} was cut off from {what}, while other clients were served"
+
+
+def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: bool) -> WatchEvent:
     """Return the event with its end and with bounds of the durations; targets that returned together share bounds."""
     shown = sorted(_shown(group), key=lambda outage: outage.back_s or now_s)
     together: list[list[_Outage]] = []
@@ -303,32 +332,35 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEve
         if not together or (outage.back_s or now_s) > (together[-1][0].back_s or now_s) + _GROUP_S:
             together.append([])
         together[-1].append(outage)
-    bounds = [_bounds(each, now_s) for each in together]
+    bounds = [_bounds(each, now_s, alone=alone) for each in together]
     spans = [f"for {_in_words(*of)}" for of in bounds]
     if len(shown) > 1:
         listed = (names([outage.target for outage in each]) for each in together)
         spans = [f"{several} {span}" for several, span in zip(listed, spans, strict=True)]
-    text = f"{_described(shown, 'was', 'were')} unavailable{':' * (len(shown) > 1)} {'; '.join(spans)}"
+    said = _cut_off(shown) if alone else f"{_described(shown, 'was', 'were')} unavailable"
+    text = f"{said}{':' if len(shown) > 1 else ',' * alone} {'; '.join(spans)}"
     moved = sorted({f"{outage.server} to {outage.new_server}" for outage in shown if outage.new_server})
-    if moved:
-        text += f"; failed over from {' and from '.join(moved)}"
-    if any(outage.evicted for outage in shown):
-        text += "; a client was evicted"
-    ended_s = max((outage.still_s + (outage.back_s or now_s)) / 2 for outage in shown)
+    text += f"; failed over from {' and from '.join(moved)}" if moved else ""
+    text += "; a client was evicted" if any(outage.evicted for outage in shown) else ""
+    middles = ((outage.still_s + (outage.back_s or now_s)) / 2 for outage in shown)
     low_s, high_s = min(low_s for low_s, _ in bounds), max(high_s for _, high_s in bounds)
-    ended_s = max(ended_s, event.began_s)
+    ended_s = max(event.began_s, *middles)
     high = high_s if math.isfinite(high_s) else None
     return replace(event, told_s=now_s, text=text, ended_s=ended_s, low=low_s, high=high, unit="s")
 
 
-def _bounds(outages: Sequence[_Outage], now_s: float) -> tuple[float, float]:
+def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
     """Return bounds in seconds that hold for the duration of each outage. The upper one may be infinite."""
     low_s, high_s = math.inf, 0.0
     for outage in outages:
         # A difference of clocks is only known up to the interval of readings.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
-        least_s = min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s - wider_s
-        most_s = (outage.back_s or now_s) - outage.up_s + wider_s
+        up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
+        if alone:
+            # That the server listed the target says nothing about this client.
+            up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
+        least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
+        most_s = (outage.back_s or now_s) - up_s + wider_s
         # If the bounds still contradict each other, the clocks differ by more: each bound may be the other one.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)

@@ -81,12 +81,12 @@ def grown(before: float, now: float) -> float:
 class CounterReading:
     """The counters of a source at ``time_s``. Counters grow until they are reset.
 
-    ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes.
-    ``clients``: client -> requests. ``full`` and ``locks``: name -> used share of the space or locks. ``serving``:
-    target -> last reset of its counters (0: unknown); None if the source lists no targets. ``recovering``: targets in
-    recovery. ``recovered``: target -> end of its last recovery. ``waits``: interruptions of targets for a client.
-    ``connected``: target -> time when a client connected to it, 0 if disconnected. ``figures``: metric -> value, whose
-    level is watched. ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes. ``clients``:
+    client -> requests. ``full`` and ``locks``: name -> used share of the space or locks. ``serving``: target -> last
+    reset of its counters (0: unknown); None if the source lists no targets. ``served``: target -> requests of clients.
+    ``recovering``: targets in recovery. ``recovered``: target -> end of its last recovery. ``waits``: interruptions of
+    targets for a client. ``connected``: target -> time when a client connected to it, 0 if disconnected. ``figures``:
+    metric -> value, whose level is watched. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str
@@ -98,6 +98,7 @@ class CounterReading:
     full: Mapping[str, float] = field(default_factory=dict)
     locks: Mapping[str, float] = field(default_factory=dict)
     serving: Mapping[str, float] | None = None
+    served: Mapping[str, float] = field(default_factory=dict)
     recovering: frozenset[str] = frozenset()
     recovered: Mapping[str, float] = field(default_factory=dict)
     waits: tuple[Interruption, ...] = ()

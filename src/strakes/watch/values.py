@@ -76,7 +76,7 @@ def line(event: WatchEvent) -> str:
     # Pad years before 1000 to four digits.
     when = datetime.fromtimestamp(event.began_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
     parts = [f"{when} {event.kind:<11} {for_terminal(event.text)}"]
-    if event.ended_s is not None and event.kind != "gap":
+    if event.ended_s is not None and event.kind != "gap" and (event.low is None) == (event.high is None):
         parts.append(f"lasted about {format_duration(max(0.0, event.ended_s - event.began_s))}")
     if event.gain:
         parts.append("a gain")

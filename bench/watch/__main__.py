@@ -96,8 +96,8 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "clipping at 4 scale units": {"strakes.stats.change._CLIP": 4.0},
     "no autocorrelation in the null paths": {"strakes.stats.change._autocorrelation": lambda _: 0.0},
     "past with its change points": {"strakes.stats.change.aligned": lambda past: past},
-    "5 values after a change point instead of 7": {
-        "strakes.stats.change.SHORTEST": {**change.SHORTEST, "confirmed": 5}
+    "7 values after a change point instead of 5": {
+        "strakes.stats.change.SHORTEST": {**change.SHORTEST, "confirmed": 7}
     },
     "changes of the last 32 values only": {"strakes.stats.change.REACH": 32},
     "first test after 30 values": {"strakes.stats.change.LEARN": 30, "strakes.watch.level.LEARN": 30},

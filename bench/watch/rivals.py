@@ -95,7 +95,7 @@ def pelt(penalty: float, shortest: int) -> Detector:
 
 
 GRIDS: Mapping[str, Mapping[str, Detector]] = {
-    "PELT": {f"penalty {p}, {m} values": pelt(p, m) for p, m in product((20, 30, 40, 60), (7,))},
+    "PELT": {f"penalty {p}, {m} values": pelt(p, m) for p, m in product((30, 40, 60), (5, 7))},
     "CUSUM": {f"k={k} h={h}": cusum(k, h) for k, h in product((1.0,), (6, 8, 12, 16))},
     "Page-Hinkley": {f"δ={d} λ={b}": page_hinkley(d, b) for d, b in product((0.5,), (10, 16, 24))},
 }

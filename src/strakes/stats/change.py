@@ -24,7 +24,7 @@ Grade = Literal["early", "confirmed"]
 # Number of values before the first test. With 60 normal values the scale has a standard error of 15%, with 30 of 21%.
 LEARN = 60
 # Minimum number of values after a change point, by grade.
-SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
+SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
 # Maximum number of values after a change point. Time grows in proportion; 32 find fewer changes (docs/watch.md).
 REACH = 64
 # Number of false early warnings allowed for each false alarm. With 8, the penalty falls by 0.7 of the law's scale.

@@ -10,6 +10,7 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.cli.main import run as strakes
+from strakes.runs.engine import NOT_ENDED
 from strakes.runs.messages import EngineError
 from strakes.runs.records import OthersSeen
 from strakes.runs.store import Store
@@ -76,4 +77,7 @@ def test_a_slow_plan_on_an_overloaded_machine_is_not_a_failure_of_the_file_syste
     slow, crowd = "the plan took longer than its limit of 60 s", 50.0 * (os.cpu_count() or 1)
     assert isinstance(failed(slow, crowd, monkeypatch, tmp_path), EnvironmentLacksError)
     assert isinstance(failed(slow, 0.1, monkeypatch, tmp_path), MeasurementError)
+    hung = [EngineError(slow), EngineError("the plan did not end within 70 s", why=NOT_ENDED)]
+    error = visit.failure("limit", hung, "a place", detect(tmp_path))
+    assert error.exit_status == 1 and error.what == "the file system does not answer" and slow in error.why
     assert isinstance(failed("write failed: EIO", crowd, monkeypatch, tmp_path), MeasurementError)

@@ -8,7 +8,7 @@ import queue
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
@@ -36,6 +36,8 @@ from strakes.targets.removal import remove_with_limit
 
 # Seconds beyond the time limit of a plan after which the engine is stopped. A working engine keeps the limit itself.
 _OVERTIME_S = 10.0
+# Why an engine did not end: its calls wait in the kernel and cannot be interrupted.
+NOT_ENDED = "even SIGKILL does not end it, because it waits for the file system"
 # Seconds for a cancelled plan to end in order, which includes removing its files on a perhaps slow file system.
 _CANCEL_S = 30.0
 _STOP_S = 5.0
@@ -318,7 +320,7 @@ class Engine(ABC):
             gone = self._all_gone(hello)
         else:
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
-            why = "it was stopped" if gone else "even SIGKILL does not end it, because it waits for the file system"
+            why = "it was stopped" if gone else NOT_ENDED
             if gone and ended == "silent":
                 why = "its first process was stopped, or that process's node hangs or cannot be reached"
             for message in process.remaining():
@@ -333,8 +335,10 @@ class Engine(ABC):
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
         """Return the result of a plan that left files, and end the engine, because its threads may be blocked."""
-        self.close()
-        return result
+        self._forget()
+        if process.end_input(_STOP_S) or not result.errors:
+            return result
+        return replace(result, errors=(*result.errors, EngineError("the engine does not end", why=NOT_ENDED)))
 
     def _sweep_all(self, directory: Path, name: str) -> tuple[str, ...]:
         """Remove a plan's files from each of its directories; return the paths that remain."""

@@ -14,7 +14,7 @@ from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import KIB
 from strakes.model.cell import Cell
 from strakes.model.plan import Plan
-from strakes.runs.engine import Engine, sweep
+from strakes.runs.engine import NOT_ENDED, Engine, sweep
 from strakes.runs.messages import EngineError, Hello, PlanResult, Progress
 from strakes.runs.records import NodesChanged, Visit
 from strakes.runs.store import Store
@@ -192,9 +192,14 @@ def require_end(visit: Visit, site: Site) -> None:
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
     """Return the exception for a failed trial, with the error of the engine and the servers with problems.
 
-    A time-out while this machine is overloaded does not count as a failure of the file system.
+    A time-out while this machine is overloaded does not count as a failure of the file system, unless the engine cannot
+    be ended because its calls do not return.
     """
     trouble = " ".join(target.trouble())
+    if any(error.why == NOT_ENDED for error in errors):
+        why = f"{errors[0].what}; the engine waits in the kernel, and even SIGKILL does not end it"
+        what = "the file system does not answer"
+        return MeasurementError(what, where=place, why=f"{why}. {trouble}" if trouble else why, remedy=_HANGS)
     load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if errors and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
         return EnvironmentLacksError(

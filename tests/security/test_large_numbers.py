@@ -124,6 +124,6 @@ def test_an_impossible_time_in_a_fio_result_is_ignored(tmp_path: Path, stamp: ob
 def test_a_cib_with_more_attributes_than_any_element_has_is_refused() -> None:
     """The time of Pacemaker's own tools was quadratic in the number of attributes."""
     many = " ".join(f'a{index}="1"' for index in range(20000))
-    with pytest.raises(BadInputError, match="not a CIB") as refused:
+    with pytest.raises(BadInputError, match="cannot be checked") as refused:
         Cib(f"<cib><configuration {many}/></cib>", "cib.xml")
-    assert "20000 attributes" in refused.value.why
+    assert "attributes" in refused.value.why

@@ -151,6 +151,7 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
     if twice is not None:
         raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
     if empty := next((run for run in every if not run.cells), None):
+        empty.require_whole()
         why = "it is still running, or was interrupted before its first figure"
         raise BadInputError("this run has no figures", where=empty.id, why=why, remedy=_LISTED)
     imported = [cell.imported for run in every for cell in run.cells[:1]]

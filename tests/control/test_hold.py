@@ -167,7 +167,11 @@ def test_a_value_whose_journal_is_lost_is_restored_from_the_record_of_the_machin
 
 def change_ended(world: World, root: Path, **values: int | str) -> None:
     """Change values as ``strakes knobs set``, whose process ends."""
-    assert in_child(lambda: change.set_values(world.target(), values, store=root), world) == 0
+
+    def body() -> None:
+        change.set_values(world.target(), values, store=root)
+
+    assert in_child(body, world) == 0
 
 
 def test_a_lost_change_can_be_kept_and_one_of_a_living_process_stays(

@@ -73,7 +73,7 @@ def test_choices_that_noise_hides_are_unknown() -> None:
     chosen = choose(APP, world(flat, noise=1.0))
     unknown = {unknown.what: unknown for unknown in chosen.unknowns}
     assert "not decided; leaning to" in unknown["transfer size"].why
-    assert "the runs scatter too much" in unknown["transfer size"].needs
+    assert unknown["transfer size"].needs.startswith("strakes study transfer-size DIR --budget ")
 
 
 def test_a_shared_file_is_advised_only_if_measured_to_be_faster() -> None:

@@ -104,11 +104,14 @@ def kill_all(
     """Kill every process of the lab; return the processes that SIGKILL did not end."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
+    empty_searches = 0
     while True:
-        # Search again each time, to find processes that were just being started.
+        # Search again each time, to find processes that were just being started. One that is calling exec(2) has no
+        # environment for a moment, so a second search must be empty, too.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
-        if not alive or time.monotonic() > deadline:
+        empty_searches = 0 if alive else empty_searches + 1
+        if empty_searches == 2 or time.monotonic() > deadline:
             return alive
         for pid in alive:
             with suppress(ProcessLookupError, PermissionError):

@@ -75,7 +75,7 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
     ``busy``: share of processor time just before the run, if measured; otherwise the load average is used.
 
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
-    'Other programs kept 2 processors 98 % busy before the run (load average 23.0).'
+    'Other programs kept the 2 processors of this node 98 % busy before the run (load average 23.0).'
     """
     if "load_average" not in environment or "cpus" not in environment:
         return []

@@ -12,7 +12,7 @@ from strakes.model.cell import Cell
 from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
 from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_memory, from_own_cache, lines, rates
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
 from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
@@ -230,15 +230,10 @@ class Overview(Study):
             for cell in usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         ]
         return of_data + [
-            Headline(_cached(label) if from_memory(cell, results.facts) else label, cell.id)
+            Headline(gettext(_USUALLY[operation]), cell.id)
             for operation in _OPERATIONS
-            for label in (gettext(_USUALLY[operation]),)
             for cell in results.where(operation=operation, ranks=ranks, directory="unique")
         ]
-
-
-def _cached(label: str) -> str:
-    return gettext("{label}, from this client's cache", label=label)
 
 
 def _total_bytes(context: Context) -> int:

@@ -88,9 +88,11 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
-        with suppress(OSError):
-            if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.add(pid)
+        # env(1) has the mark as an argument until it starts the program.
+        for name in ("environ", "cmdline"):
+            with suppress(OSError):
+                if mark in Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0"):
+                    found.add(pid)
         with suppress(OSError):
             if networks and os.stat(f"/proc/{pid}/ns/net").st_ino in networks:
                 found.add(pid)

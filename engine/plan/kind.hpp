@@ -1,4 +1,4 @@
-// Kinds of phases, how they end and what is cached before them, with their names in plans.
+// Kinds of phases, their ends and the cached data before them, with their names in plans.
 #pragma once
 
 #include <array>

@@ -71,7 +71,7 @@ class Fault(ABC):
         return ()
 
     def lacking(self) -> str:
-        """Return the differences of the servers from their state before the drill; empty if there are none."""
+        """Return the differences of the servers from their state before the drill, or an empty text."""
         return ""
 
 

@@ -79,7 +79,7 @@ class Engine(ABC):
 
     @property
     def silence_s(self) -> float | None:
-        """Return after how many seconds of silence a running engine counts as dead; None: never."""
+        """Return the seconds of silence after which a running engine counts as dead; None: never."""
         return None
 
     def __init__(self, log: Callable[[str], None] | None = None) -> None:

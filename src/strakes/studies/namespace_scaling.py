@@ -216,7 +216,7 @@ def _imbalance(directories: int, targets: int) -> str:
         return ""
     return gettext(
         "A hash of {directories} directories is expected to give the busiest target {share}, which limits the rate to "
-        "{limit} of that of an even split; with {enough} directories or more, less than {loss} is lost.",
+        "{limit} of the rate of an even split; with {enough} directories or more, less than {loss} is lost.",
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",

@@ -19,11 +19,9 @@ from interop.conftest import MakeRun
 from runs.test_older_runs import RUNS, unpack
 from strakes.base.foreign_text import escaped
 from strakes.base.schemas import load_schema
-from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
 from strakes.interop.export_openmetrics import FAMILIES, to_openmetrics
 from strakes.interop.export_rows import COLUMNS, results_of
-from strakes.interop.formats import read_file
 from strakes.model.record import from_record
 from strakes.runs.records import Visit
 from strakes.runs.store import Store
@@ -132,44 +130,13 @@ def test_an_imported_run_is_exported_as_a_median_without_bounds(capsys: pytest.C
     assert {sample.labels["code"] for sample in families["strakes_warned_cells"].samples} == {"imported"}
 
 
-def test_exported_ior_json_can_be_imported_with_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
-    run = make_run()
-    path = tmp_path / "summary.json"
-    assert strakes(["export", run.id, "--format", "ior-json", "-o", str(path)]) == 0
-    document = json.loads(path.read_text())
-    tests = read_file(path).tests
-    assert {(test.form, test.notes) for test in tests} == {("IOR JSON", ())}
-    ours = sorted(
-        seen.value
-        for cell in results_of(run).measured
-        if cell.unit == "B/s" and cell.settings.get("operation") in ("read", "write")
-        for seen in cell.observations
-    )
-    theirs = sorted(value for test in tests for figure in test.figures for value in figure.values)
-    assert theirs == pytest.approx(ours)
-    first = document["summary"][0]
-    assert first["bwMinMIB"] <= first["strakes"]["bwLowMIB"] <= first["strakes"]["bwMedianMIB"] <= first["bwMaxMIB"]
-
-
-def test_an_imported_ior_run_is_exported_unchanged(tmp_path: Path) -> None:
-    before = import_sample("ior-4.1.json")
-    path = tmp_path / "again.json"
-    assert strakes(["export", before, "--format", "ior-json", "-o", str(path)]) == 0
-    assert values_in(path) == values_in(SAMPLES / "ior-4.1.json")
-
-
-def values_in(path: Path) -> dict[str, list[float]]:
-    figures = [figure for test in read_file(path).tests for figure in test.figures]
-    return {figure.name: [round(value / MIB, 4) for value in figure.values] for figure in figures}
-
-
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_a_run_of_every_kind_is_exported_in_every_format_or_refused_with_a_next_step(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = unpack(path, Path(os.environ["STRAKES_STORE"]) / "runs").name
-    for form in ("json", "csv", "openmetrics", "ior-json", "io500"):
+    for form in ("json", "csv", "openmetrics", "io500"):
         status = strakes(["export", run, "--format", form, "-o", str(tmp_path / form)])
         said = capsys.readouterr().err
-        # The formats of IOR and IO500 exist only for runs with transfers and with IO500's phases.
-        assert status == 0 or (status == 2 and "this run has no" in said and "io" in form), (form, said)
+        # The format of IO500 exists only for runs with IO500's phases.
+        assert status == 0 or (status == 2 and "this run has no" in said and form == "io500"), (form, said)

@@ -69,7 +69,7 @@ def commands(run: str, sound: str, place: Path) -> list[list[str]]:
         ["report", run],
         ["report", "figure", run],
         ["export", run],
-        *(["export", run, "--format", form] for form in ("csv", "openmetrics", "ior-json", "io500")),
+        *(["export", run, "--format", form] for form in ("csv", "openmetrics", "io500")),
         ["compare", run, sound],
         ["compare", sound, run],
         ["compare", f"{sound},{run}", f"{run},{sound}"],

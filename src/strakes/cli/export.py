@@ -15,7 +15,7 @@ def command(
     form: str = option(
         "Format to write.",
         "--format",
-        type=click.Choice(("json", "csv", "openmetrics", "ior-json", "io500")),
+        type=click.Choice(("json", "csv", "openmetrics", "io500")),
         default="json",
     ),
 ) -> int:
@@ -25,12 +25,11 @@ def command(
     before it.
 
     json holds the whole run, with latencies over time. csv holds a table with one row per measured value.
-    openmetrics holds medians and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON
-    summary. io500 holds a run of IO500's phases in the form of its result_summary.txt.
+    openmetrics holds medians and intervals for Prometheus. io500 holds a run of IO500's phases in the form of its
+    result_summary.txt.
     """
     from strakes.base.finite import to_json
     from strakes.interop.export_io500_summary import to_io500_summary
-    from strakes.interop.export_ior_json import to_ior_json
     from strakes.interop.export_openmetrics import to_openmetrics
     from strakes.interop.export_rows import to_csv, to_export
     from strakes.runs.run import told_as_damage
@@ -41,7 +40,6 @@ def command(
         "json": lambda: to_json(to_export(stored), indent=1) + "\n",
         "csv": lambda: to_csv(stored),
         "openmetrics": lambda: to_openmetrics(stored),
-        "ior-json": lambda: to_json(to_ior_json(stored), indent=2) + "\n",
         "io500": lambda: to_io500_summary(stored),
     }
     with told_as_damage(stored):

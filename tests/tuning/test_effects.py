@@ -8,9 +8,6 @@ from collections.abc import Mapping
 import pytest
 
 from strakes.model.portrait import Setting
-from strakes.model.sample import Sample
-from strakes.runs.records import Visit
-from strakes.tuning.tune_bottleneck import bottlenecks
 from strakes.tuning.tune_effects import effects
 from tuning.landscapes import hill, search_of, searched
 
@@ -40,11 +37,3 @@ def test_levels_are_compared_only_where_both_are_possible() -> None:
     (uring,) = [level for level in result.levels if level.level == "uring"]
     # uring requires eight writers, which are slow; it is 1.1 times as fast as POSIX with eight writers.
     assert 0.95 < uring.ratio < 1.25
-
-
-def test_a_device_that_the_target_counts_too_is_named_once() -> None:
-    devices = {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}
-    sample = Sample("dump", elapsed_s=1.0, bytes=1, counters={"devices": devices})
-    visit = Visit(samples=(sample,), servers={"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}})
-    limits = bottlenecks([visit], None, {}, {"block_device": {"name": "sdb"}})
-    assert [limit.what for limit in limits] == ["data targets"]

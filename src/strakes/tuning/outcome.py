@@ -1,4 +1,4 @@
-"""Derive the outcome of a search from its stored run: gain, effects, limits, and settings to paste. Pure functions."""
+"""Derive the outcome of a search from its stored run: gain, effects, and settings to paste. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from strakes.tuning.advise_app import App, app_from_text
 from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import confirmation_of, observed, preparation_of
-from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
 from strakes.tuning.tune_effects import Effects, effects
 from strakes.tuning.tune_offers import (
     FILES,
@@ -102,16 +101,6 @@ class TuningOutcome:
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
-
-    @cached_property
-    def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
-        """Return the resources that limit the default and the best setting."""
-        points = {"the default": self.search.space.default, "the best": self.search.best}
-        return {
-            name: bottlenecks(visits, self.effects, self.search.space.settings(point), self.run.facts)
-            for name, point in points.items()
-            if (visits := self.visits_of(point))
-        }
 
     def visits_of(self, point: Point) -> list[Visit]:
         """Return the successful trials of a setting: only fresh (confirming) ones if there are any, otherwise all."""

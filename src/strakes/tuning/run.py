@@ -219,7 +219,6 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
         "path": str(target.path),
         "cpus": len(os.sched_getaffinity(0)),
         "striping": None if striping is None else asdict(striping),
-        "link_bytes_per_s": _link_bytes_per_s(),
     }
     room = limits(facts, memory_available_bytes(), full=False)
     result = engine.run(pilot_plan(ranks, *room, _PILOT_S, 0), workspace, "pilot", _TRIAL_LIMIT_S)
@@ -257,18 +256,6 @@ def _interfaces(
         else:
             why_not.append(f"{name}: {tried.errors[0].why if tried.errors else tried.ended}")
     return tuple(working), tuple(why_not)
-
-
-def _link_bytes_per_s(network: Path = Path("/sys/class/net")) -> float:
-    """Return the rate of the fastest active network link of this node in bytes per second, or 0 if unknown."""
-    speeds = []
-    for speed in network.glob("*/speed"):
-        try:
-            if (speed.parent / "operstate").read_text().strip() == "up":
-                speeds.append(int(speed.read_text()))
-        except (OSError, ValueError):
-            continue
-    return max([0, *speeds]) * 1e6 / 8
 
 
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:

@@ -34,7 +34,7 @@ def tuned_portrait(run: Run) -> Portrait:
         scope=_scope(outcome),
         headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),
         cells=(*confirmed, *levels),
-        findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels), *_limits(outcome, confirmed or levels)),
+        findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels)),
         answers=_answers(confirmed, outcome.changes_text),
         figures=tuple(_figures(confirmed, levels)),
         warnings=(*load_before(run.environment), *_warnings(outcome)),
@@ -125,23 +125,6 @@ def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> Fi
         if pair.share > 0.02:
             text += f" Largest interaction: {' with '.join(map(named, pair.factors))} ({pair.share:.0%})."
     return Finding(f"{KIND}-mattered", KIND, text, "measured", tuple(cell.id for cell in levels))
-
-
-def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Finding]:
-    findings, evidence = [], tuple(cell.id for cell in cells)
-    for which, limits in outcome.limits.items():
-        for number, limit in enumerate(limits):
-            identifier = f"{KIND}-limit-{which.removeprefix('the ')}-{number}"
-            text = f"Limit of {which}: {limit.what}: {limit.evidence}."
-            finding = Finding(identifier, KIND, text, "measured", evidence)
-            if limit.what == "unknown":
-                text, needs = (
-                    f"The limit of {which} is unknown: {limit.evidence}.",
-                    "counters of the servers and devices",
-                )
-                finding = replace(finding, statement=text, verdict="unknown", needs=needs)
-            findings.append(finding)
-    return findings
 
 
 def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, ...]:

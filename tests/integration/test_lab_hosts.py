@@ -176,24 +176,10 @@ def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int
     assert not hosts.left()
 
 
-def test_nodes_are_compared(hosts: Hosts) -> None:
-    done = hosts.strakes("doctor", hosts.directory, "--hosts", "n1,n2,n3,n4", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert [node["host"] for node in document["nodes"]] == ["n1", "n2", "n3", "n4"]
-    assert not hosts.left()
-
-
-def test_a_host_that_sees_a_different_directory_is_reported(own_hosts: Hosts) -> None:
+def test_a_host_that_sees_a_different_directory_is_refused(own_hosts: Hosts) -> None:
     subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
-    done = own_hosts.strakes("doctor", own_hosts.directory, "--hosts", "n1,n2,n3")
-    assert done.returncode == 3 and "wrong n3: this node sees another directory of that name" in done.stdout
-
-
-def test_a_host_that_is_switched_off_is_named(own_hosts: Hosts) -> None:
-    own_hosts.control("power", "n4", "off")
-    done = own_hosts.strakes("doctor", "--hosts", "n1,n4")
-    assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
+    done = own_hosts.strakes("survey", own_hosts.directory, *HOSTS, "--budget", "4s", "-q")
+    assert done.returncode == 3 and "n3: this node sees another directory of that name" in done.stderr
 
 
 @pytest.mark.long

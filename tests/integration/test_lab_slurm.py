@@ -43,6 +43,7 @@ def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
         document["scope"].startswith("4 clients (one on each node) measured")
         and "4 nodes (n1, n2, n3, n4)" in document["scope"]
     )
+    assert [node["host"] for node in document["target"]["nodes"]["compared"]] == ["n1", "n2", "n3", "n4"]
     _, visits = slurm.measured(document["run"]["id"])
     assert all(visit["ended"] == "ok" for visit in visits)
     assert not slurm.left()
@@ -93,12 +94,6 @@ def test_another_launcher_can_be_given_as_a_command(slurm: Hosts) -> None:
 def test_outside_an_allocation_the_error_names_the_commands_that_get_one(slurm: Hosts) -> None:
     done = slurm.strakes("survey", slurm.directory, *SLURM)
     assert done.returncode == 2 and "salloc" in done.stderr and "sbatch" in done.stderr
-
-
-def test_nodes_of_an_allocation_are_compared(slurm: Hosts) -> None:
-    done = slurm.strakes("doctor", slurm.directory, "--launcher", "slurm", "--json", "-", before=JOB)
-    assert done.returncode == 0, done.stderr
-    assert sorted(node["host"] for node in json.loads(done.stdout)["nodes"]) == ["n1", "n2", "n3", "n4"]
 
 
 def test_a_cancelled_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -> None:

@@ -1,31 +1,25 @@
-"""``strakes doctor``: check the engines, kernel, limits and tools of this machine, or compare nodes."""
+"""``strakes doctor``: check the engines, kernel, limits and tools of this machine."""
 
 from __future__ import annotations
 
 import os
 import platform
 import resource
-import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.units import GIB, counted, format_bytes
-from strakes.cli.options import Json, Launching, MaybeDirectory, Output, command_named, write_json
-from strakes.cli.say import print_table, say, say_sentence
+from strakes.base.errors import EnvironmentLacksError, StrakesError
+from strakes.base.units import GIB, format_bytes
+from strakes.cli.options import Json, command_named, write_json
+from strakes.cli.say import say_sentence
 from strakes.runs.choice import with_launcher
-from strakes.runs.launch import Launch
 
 if TYPE_CHECKING:
     from strakes.runs.messages import Hello
-    from strakes.runs.node_facts import CheckedNode
-
-_TOKEN = "token"
 
 _TOOLS = {
     "lfs": "Lustre needs the package lustre-client of your file system's vendor",
@@ -46,22 +40,11 @@ class MachineCheck:
 
 
 @command_named("doctor")
-def command(directory: MaybeDirectory, launching: Launching, json: Json) -> int:
-    """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
+def command(json: Json) -> int:
+    """Check what this machine has and lacks.
 
-    On each node this checks the version of strakes, the wall clock, processors and free memory; with DIR also
-    whether all nodes see DIR. Exits with status 3 if something is missing that strakes needs.
+    Exits with status 3 if something is missing that strakes needs.
     """
-    if launching.hosts is not None and launching.launcher == "local" and launching.launcher_command is None:
-        launching = replace(launching, launcher="mpi")
-    launch = launching.launch
-    if launch.launcher == "mpi" and not launch.hosts:
-        raise BadInputError("no hosts to check were given", remedy="Add --hosts A,B.")
-    if launch.launcher != "local":
-        return _examine_nodes(launch, directory, json)
-    if directory is not None:
-        remedy = "Add --hosts A,B, or look at DIR from this host: strakes target DIR"
-        raise BadInputError("DIR is checked only together with the nodes", remedy=remedy)
     checks = examine()
     lacking = [check.name for check in checks if check.required and check.state == "missing"]
     if write_json(json, {"schema": 1, "ok": not lacking, "checks": list(map(asdict, checks))}):
@@ -139,48 +122,6 @@ def _print(checks: Sequence[MachineCheck]) -> None:
         begin = f"{label:<8} "
         say_sentence(f"{begin}{', '.join(alike)}{': ' if text else ''}{text}", indent=len(begin))
     say_sentence("Details: strakes doctor --json -")
-
-
-def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
-    """Print the properties of the nodes and their differences; return the exit status."""
-    from strakes.base.interrupts import interrupts_deferred
-    from strakes.runs.node_facts import examine
-    from strakes.targets.calls import find_directory
-    from strakes.targets.workspace import Workspace
-
-    with ExitStack() as stack:
-        if directory is None:
-            nodes, differences = examine(launch)
-        else:
-            directory, _ = find_directory(directory)
-            with interrupts_deferred():
-                workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
-            token = secrets.token_hex(8)
-            workspace.write_file(_TOKEN, token)
-            nodes, differences = examine(launch, str(directory), f"{workspace.path.name}/{_TOKEN}", token)
-    wrong = dict.fromkeys(difference.host for difference in differences if difference.wrong)
-    found = {"nodes": list(map(asdict, nodes)), "differences": list(map(asdict, differences))}
-    if write_json(json, {"schema": 1, "ok": not wrong, **found}):
-        _print_nodes(nodes)
-        for difference in differences:
-            remedy = f". {difference.remedy}" if difference.remedy else ""
-            label = "wrong" if difference.wrong else "note "
-            say_sentence(f"{label} {difference.host}: {difference.what}{remedy}")
-        say()
-        good = f"{counted(len(nodes), 'node')} {'can be measured together' if differences else 'are alike'}."
-        say(f"{', '.join(wrong)}: do not measure with these nodes." if wrong else good)
-    return EnvironmentLacksError.exit_status if wrong else 0
-
-
-def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
-    rows = []
-    for node in nodes:
-        seen = node.seen or {"why": "not checked: no DIR given"}
-        where = seen.get("why") or f"{seen['file_system']} {seen['source']}"
-        memory = format_bytes(node.memory_available_bytes)
-        rows.append((node.host, node.strakes, str(node.cpus), memory, str(where)))
-    print_table(("host", "strakes", "processors", "free memory", "directory"), rows)
-    say()
 
 
 def _limits() -> Iterator[MachineCheck]:

@@ -1,6 +1,6 @@
 """Compare the nodes of a launch: the launcher runs this module once on each node, and it prints the node's facts.
 
-``python -m strakes.runs.node_facts DIRECTORY FILE [HOST]`` prints one line of JSON. DIRECTORY "-" means none.
+``python -m strakes.runs.node_facts DIRECTORY FILE [HOST]`` prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CheckedNode:
     kernel: str
     cpus: int
     memory_available_bytes: int
-    seen: Mapping[str, Any] | None = None
+    seen: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,7 @@ class Difference:
     remedy: str = ""
 
 
-def examine(
-    launch: Launch, directory: str = "", file: str = "", content: str = ""
-) -> tuple[list[CheckedNode], list[Difference]]:
+def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[list[CheckedNode], list[Difference]]:
     """Return facts about all nodes, and their differences. A node must read ``content`` from ``directory``/``file``.
 
     Raises EnvironmentLacksError that names the nodes that do not answer.
@@ -96,7 +94,7 @@ def examine(
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
     """Return the commands that run this module once on each node, and the nodes of each command ("": name unknown)."""
-    module = python_module("strakes.runs.node_facts", directory or "-", file or "-")
+    module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed
 
@@ -137,7 +135,7 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
 
 
-def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Difference]:
+def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
     """Return the reasons not to measure the nodes together, and the properties that may distort the figures."""
     differing = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=_UPDATE),
@@ -176,11 +174,9 @@ def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]
     differing = []
     for node in nodes:
         seen = node.seen
-        if seen is None:
-            continue
         if "why" in seen:
             what = f"the directory cannot be reached on this node: {seen['why']}"
-        elif content and seen["content"] != content:
+        elif seen["content"] != content:
             what = f"this node sees another directory of that name ({seen['file_system']} of {seen['source']})"
         elif seen["read_only"]:
             what = "the directory is mounted read-only on this node"
@@ -206,7 +202,7 @@ def main(directory: str, file: str, host: str = "") -> None:
         kernel=platform.release(),
         cpus=len(os.sched_getaffinity(0)),
         memory_available_bytes=memory_sizes().get("MemAvailable", 0),
-        seen=_look(Path(directory), file) if directory != "-" else None,
+        seen=_look(Path(directory), file),
     )
     sys.stdout.write(json.dumps(asdict(node)) + "\n")
 

@@ -229,7 +229,7 @@ def compare_nodes(
             "these nodes cannot be measured together",
             where=", ".join(dict.fromkeys(difference.host for difference in wrong)),
             why="; ".join(f"{difference.host}: {difference.what}" for difference in wrong),
-            remedy=wrong[0].remedy or "For details, run strakes doctor --hosts.",
+            remedy=wrong[0].remedy,
         )
     return {
         **facts,

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Scale
-from strakes.predict.sealed import Score
 
 _KEPT = Path(__file__).with_suffix(".json")
 _SERVERS = 3
 CLOSE = 0.2
+
+
+@dataclass(frozen=True)
+class Score:
+    """A forecast with its interval, and the measurement."""
+
+    forecast: float
+    low: float
+    high: float
+    measured: float
+
+    @property
+    def covered(self) -> bool:
+        """Return whether the interval contains the measurement."""
+        return self.low <= self.measured <= self.high
 
 
 def forecast_again() -> list[Score]:
@@ -25,11 +40,10 @@ def forecast_again() -> list[Score]:
         for clients, measured in entry["measured"].items():
             (said,) = forecast_figures([figure], Asked({"clients": int(clients), "mdts": _SERVERS}), Stated())
             assert said.forecast is not None
-            ends = said.forecast.median, said.forecast.low, said.forecast.high
-            scores.append(Score(f"{entry['figure']}, {clients} clients", "op/s", *ends, float(measured)))
+            scores.append(Score(said.forecast.median, said.forecast.low, said.forecast.high, float(measured)))
     return scores
 
 
 def is_close(score: Score) -> bool:
     """Return whether a forecast is within 20 % of the measurement."""
-    return abs(math.log(score.factor)) <= math.log(1 + CLOSE)
+    return abs(math.log(score.forecast / score.measured)) <= math.log(1 + CLOSE)

@@ -237,7 +237,7 @@ def test_every_refusal_shows_a_valid_value() -> None:
         (["runs", "history", "--fail-on", "x"], "slower:5%"),
         (["compare", "a", "b", "--fail-on", "x"], "slower:5%"),
         (["tune", "DIR", "--app", "APP", "--only", "x"], "--only transfer="),
-        (["predict", "forecast", "latest", "--at", "x"], "--at clients="),
+        (["predict", "latest", "--at", "x"], "--at clients="),
         (["failover", "drill", "DIR", "--fault", "x"], "One of: "),
         (["study", "nosuch", "DIR"], "striping"),
         (["lab", "up", "xfs", "--name", "a b"], "lower-case letters"),

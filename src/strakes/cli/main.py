@@ -53,7 +53,7 @@ COMMANDS = {
     "accept": "Check stated needs: PASS, FAIL, a forecast or UNKNOWN.",
     "advise": "Recommend settings for one application from measurements.",
     "tune": "Search for the best settings of one application by experiment.",
-    "predict": "Forecast a larger system from small runs; score forecasts.",
+    "predict": "Forecast a larger system from small runs.",
     "report": "Write the report, a figure or the guide page of a run.",
     "report figure": "Write a figure of a run as SVG, PNG or PDF.",
     "report guide": "Write a page of advice for users of a file system.",

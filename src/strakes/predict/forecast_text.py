@@ -1,15 +1,13 @@
-"""Forecasts and their scores as text for a terminal."""
+"""Forecasts as text for a terminal."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from strakes.base.units import counted
 from strakes.predict.forecasts import FigureForecast
 from strakes.predict.levels import PART_NAMES, FigureLevels, MeasuredLevel
 from strakes.predict.model import Forecast
-from strakes.predict.sealed import Score
 from strakes.report.numbers import percent, show, show_range
 
 
@@ -31,26 +29,6 @@ def render(forecasts: Sequence[FigureForecast]) -> str:
     if not forecasts:
         lines.append("No figure of these runs has a known number of ranks, so no forecast is possible.")
     return "\n".join(lines).rstrip()
-
-
-def say_score(score: Score) -> str:
-    """Return a sentence that compares one figure of a sealed forecast with its measurement."""
-    middle = show(score.forecast, score.unit)
-    ends = show_range(score.low, score.high, score.unit, beside=middle)
-    inside = "inside" if score.covered else "OUTSIDE"
-    return (
-        f"{score.figure}: measured {show(score.measured, score.unit)} ({counted(score.runs, 'run')}), {inside} the "
-        f"interval; forecast {middle} [{ends}], off by {say_off(score.factor)}"
-    )
-
-
-def say_off(factor: float) -> str:
-    """Return an error, given as a factor, as a percentage, or as a multiple from 2 on.
-
-    >>> say_off(1.24), say_off(3.5)
-    ('24 %', '3.5 times')
-    """
-    return percent(round(factor - 1, 2)) if factor < 2 else f"{factor:.2g} times"
 
 
 def _figure_lines(each: FigureForecast, forecast: Forecast) -> list[str]:

@@ -1,4 +1,4 @@
-"""Forecasts of all figures of some runs at one scale, and the document that ``--json`` writes and ``--seal`` stores."""
+"""Forecasts of all figures of some runs at one scale, and the document that ``--json`` writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts from stored runs on the command line: sealing, scoring, and refusal of changed files."""
+"""Forecasts from stored runs on the command line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.model.record import to_record
 from strakes.predict.asked import Stated, parse_asked, read_stated
-from strakes.predict.forecast_text import render, say_score
-from strakes.predict.forecasts import forecast_document, forecast_figures
+from strakes.predict.forecast_text import render
+from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of, scale_of
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Scale
-from strakes.predict.sealed import digest, open_sealed, score
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.recovery import RecoveryStudy
@@ -97,9 +96,9 @@ def test_levels_left_out_are_reported_with_the_reason() -> None:
     assert "left out: 403 op/s with 1 client, 1 rank" in said
 
 
-def recovery(run: Run, blocks: int, begin: int = 0, end: int | None = None) -> tuple[FigureLevels, ...]:
-    """Return the figures of recovery drills with some of the numbers of clients, stored in place of the run."""
-    cells = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse")[begin:end]
+def recovery(run: Run, blocks: int) -> tuple[FigureLevels, ...]:
+    """Return the figures of recovery drills, stored in place of the run."""
+    cells = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse")
     visits = stored(visits_of(cells, lambda phase, ranks: 10.0, blocks, 0.01))
     for name, values in (("cells", cells), ("visits", visits)):
         (run.path / f"{name}.jsonl").write_text("".join(json.dumps(to_record(each)) + "\n" for each in values))
@@ -110,105 +109,6 @@ def test_figures_of_measures_other_than_the_rate_are_forecast(small_files: Run) 
     figures = recovery(small_files, blocks=4)
     assert [figure.settings["who"] for figure in figures] == ["first client", "median client", "last client"]
     assert all({level.scale.clients for level in figure.levels} == {1, 10, 50, 200} for figure in figures)
-
-
-def test_a_size_that_was_measured_once_scores_a_forecast(small_files: Run) -> None:
-    asked = parse_asked("clients=200")
-    forecasts = forecast_figures(recovery(small_files, 4, end=3), asked, Stated())
-    document = forecast_document([], asked, Stated(), forecasts)
-    scores = score(document, recovery(small_files, 1, 3, 4))
-    assert len(scores) == 3 and {each.runs for each in scores} == {1}
-    assert "(1 run)" in say_score(scores[0])
-
-
-def later_run(run: Run, *, created: str = "2999-01-01T00:00:00+00:00", **facts: object) -> Run:
-    """Return a copy of the run with another start time and changed facts."""
-    path = run.path.with_name(f"{run.id}-later{len(list(run.path.parent.iterdir()))}")
-    path.mkdir()
-    for file in run.path.iterdir():
-        (path / file.name).write_bytes(file.read_bytes())
-    (path / "run.json").write_text(json.dumps({**run.manifest, "id": path.name, "created": created}))
-    lines = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
-    for line in lines:
-        if line["event"] == "facts":
-            line["facts"].update(facts)
-    (path / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return Run(path)
-
-
-@pytest.fixture
-def sealed(small_files: Run, tmp_path: Path) -> Path:
-    """Return the file of a sealed forecast for the largest number of ranks that the run measured."""
-    ranks = max(level.scale.ranks for figure in figures_of([small_files]) for level in figure.levels)
-    said = call(small_files.id, "--at", f"ranks={ranks}", "--seal")
-    (path,) = (tmp_path / "forecasts").iterdir()
-    assert path.stem in said and digest(json.loads(path.read_text())) in said
-    return path
-
-
-def refused(*arguments: str) -> str:
-    with pytest.raises(BadInputError) as caught:
-        call(*arguments)
-    return str(caught.value)
-
-
-def test_a_sealed_forecast_is_scored_by_a_later_run_of_that_size(small_files: Run, sealed: Path) -> None:
-    later = later_run(small_files)
-    scored = call("score", sealed.stem, later.id)
-    assert "inside the interval" in scored and "runs)" in scored
-    rows = json.loads(call("score", sealed.stem, later.id, "--json", "-"))["scores"]
-    assert rows and max(row["factor"] for row in rows) < 1.3
-
-
-def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_of_another_file_system(
-    small_files: Run, sealed: Path
-) -> None:
-    assert "this run is an input of the forecast" in refused("score", sealed.stem, small_files.id)
-    before = later_run(small_files, created="2020-01-01T00:00:00+00:00")
-    assert "began before the forecast was sealed" in refused("score", sealed.stem, before.id)
-    for other in ({"file_system": "lustre"}, {"device": "srv:/other"}):
-        assert "another file system" in refused("score", sealed.stem, later_run(small_files, **other).id)
-
-
-@pytest.mark.parametrize("sealed_again", [False, True])
-def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, sealed: Path, sealed_again: bool) -> None:
-    document = json.loads(sealed.read_text())
-    document["figures"][0]["forecast"]["median"] *= 2
-    if sealed_again:
-        # The seal fits the contents, but not the name of the file.
-        document["seal"] = digest(document)
-    sealed.write_text(json.dumps(document))
-    assert "the forecast was changed after it was sealed" in refused("score", sealed.stem, small_files.id)
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", "{", "[" * 100_000])
-def test_an_invalid_forecast_file_is_refused(small_files: Run, sealed: Path, text: str) -> None:
-    sealed.write_text(text)
-    said = refused("score", sealed.stem, small_files.id)
-    assert "not a sealed forecast" in said and "remove that run" not in said
-    for name in ("", ".."):
-        assert "no sealed forecast" in refused("score", name, small_files.id)
-
-
-def test_a_link_in_the_store_is_not_read_but_a_link_named_by_the_user_is(sealed: Path, tmp_path: Path) -> None:
-    moved = sealed.rename(tmp_path / sealed.name)
-    sealed.symlink_to(moved)
-    with pytest.raises(BadInputError, match="cannot be read"):
-        open_sealed(sealed.stem, sealed.parents[1])
-    assert open_sealed(str(sealed), tmp_path)["seal"]
-
-
-def test_a_forecast_of_unknowns_only_is_reported_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, [small_files.id, "--at", "ranks=64,mdts=4", "--seal"])
-    assert "UNKNOWN" in done.output and isinstance(done.exception, BadInputError)
-    assert "cannot be sealed" in str(done.exception) and not (tmp_path / "forecasts").exists()
-
-
-def test_a_run_of_another_size_scores_nothing(small_files: Run, tmp_path: Path) -> None:
-    call(small_files.id, "--at", "ranks=64", "--seal")
-    (sealed,) = (tmp_path / "forecasts").iterdir()
-    with pytest.raises(BadInputError, match="did not measure any figure"):
-        call("score", sealed.stem, later_run(small_files).id)
 
 
 def test_an_unchanged_dimension_is_unknown_with_a_reason_and_null_in_the_document(

@@ -59,21 +59,6 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
     assert not any(tmp_path.iterdir())
 
 
-def test_files_are_read_back_on_the_given_client_in_the_given_directory(strakes: StrakesRunner, tmp_path: Path) -> None:
-    here, there, empty = tmp_path / "here", tmp_path / "there", tmp_path / "empty"
-    here.mkdir()
-    empty.mkdir()
-    there.symlink_to(here)
-    words = ("failover", "drill", here, "--fault-command", "true", *SHORT, "--servers", "env CLIENT={host}")
-    done = strakes(*words, "--read-on", "client2", "--read-in", there, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["acknowledged"] == 80 and document["lost"] == 0 and document["read_by"].startswith("client2")
-    done = strakes(*words, "--read-on", "client2", "--read-in", empty)
-    assert done.returncode == 1 and f"{empty}" in done.stderr and "--read-in" in done.stderr, done.stderr
-    assert not any(here.iterdir())
-
-
 def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
     assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -15,7 +15,6 @@ from strakes.cli.failover_text import (
     print_check,
     print_drill,
     print_rehearsal,
-    print_rules,
     print_timeline,
     print_trials,
 )
@@ -43,11 +42,6 @@ from strakes.failover.setup import read_live, read_plan
 from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
 from strakes.model.recovery_clients import Timing
-from strakes.targets.command import Servers
-
-if TYPE_CHECKING:
-    from strakes.control.drill_outcome import Reader
-
 
 Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
@@ -88,7 +82,6 @@ def check_command(
     *,
     directory: Path | None = argument("[DIR|FILE]", required=False, type=PATH),
     live: bool = option("Check the running cluster that this machine is a node of, instead of a plan.", default=False),
-    rules: bool = option("List the rules with their reasons and sources, and check nothing.", default=False),
     json: Json,
 ) -> int:
     """Find mistakes that have cost others their service or their data.
@@ -96,9 +89,6 @@ def check_command(
     DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
     commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if an error is found.
     """
-    if rules:
-        print_rules()
-        return 0
     if (directory is None) == (not live):
         raise click.UsageError("give either DIR, the directory of a plan, or --live")
     result = check.check(read_plan(directory) if directory else read_live())
@@ -141,29 +131,8 @@ class Drilling:
         "60 s after the last file.",
         type=SECONDS,
     )
-    on_the_mount: bool = option(
-        "On CephFS, run the clients as threads on the mount. To the servers they are then one client.", default=False
-    )
-    read_on: str | None = option(
-        "Host that reads the files back, reached with --servers.  [default: this machine, through its mount]",
-        metavar="HOST",
-    )
-    read_in: Path | None = option("Path of DIR on that host.  [default: DIR]", type=PATH, metavar="DIR")
     dry_run: bool = option("Print what would be done, and do nothing.", default=False)
     moments: Moments
-
-    def reader(self, servers: Servers | None) -> Reader | None:
-        """Return the host that reads the files back, or None for this one. Raises BadInputError for missing options."""
-        from strakes.control.drill_outcome import Reader
-
-        if self.read_on is None:
-            if self.read_in is not None:
-                raise BadInputError("--read-in needs --read-on", remedy="Name the host with the mount: --read-on HOST.")
-            return None
-        if servers is None:
-            remedy = 'Give the command that reaches it: --servers "ssh {host}".'
-            raise BadInputError("--read-on needs --servers", where=self.read_on, remedy=remedy)
-        return Reader(self.read_on, servers, PurePosixPath(self.read_in or self.directory.absolute()))
 
 
 @command.part("drill")
@@ -180,11 +149,9 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
     from strakes.control.drill_run import ClientsHang, Drill, play
 
     directory = asked.directory
-    reader = asked.reader(servers)
     striking = fault.make(directory, servers)
-    sessions = not asked.on_the_mount and has_sessions(directory)
     timing = Timing(asked.before, asked.after, asked.restore_after)
-    drill = Drill(directory, asked.clients, asked.rate, timing, sessions, servers, reader)
+    drill = Drill(directory, asked.clients, asked.rate, timing, has_sessions(directory), servers)
     _tell(f"{drill.text}; after {asked.before:g} s: {striking.text}")
     undone = f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo"
     _tell(undone)

@@ -14,7 +14,6 @@ from strakes.control.drill_pair import Spread, TrialRow
 from strakes.failover.check import Check
 from strakes.failover.rehearsal_room import Scene
 from strakes.failover.rehearse import Rehearsal
-from strakes.failover.rule import all_rules
 from strakes.failover.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -48,15 +47,6 @@ def print_check(result: Check) -> None:
     say(f"{result.where}: {', '.join(numbers)}")
     if result.passed_over:
         say(f"rules not checked, because the plan has no files for them: {', '.join(result.passed_over)}")
-
-
-def print_rules() -> None:
-    """Print every rule with its reason, remedy and source."""
-    for rule in all_rules():
-        click.echo(f"{rule.name} ({rule.severity})")
-        for text in (rule.reason, rule.remedy, rule.source):
-            say(f"  {text}")
-        say()
 
 
 def print_rehearsal(result: Rehearsal) -> None:

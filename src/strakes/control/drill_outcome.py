@@ -12,7 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 
 import numpy as np
@@ -22,7 +22,7 @@ from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.runs.messages import LoggedOperation
-from strakes.targets.command import Runner, Servers, run
+from strakes.targets.command import run
 from strakes.targets.description import Interruption, TargetRecovery
 
 # Number of different words of 8 bytes.
@@ -39,36 +39,10 @@ for path in sys.argv[1:]:
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
 """
-# Time limit in seconds for the reader to list its directory.
-_LOOK_S = 30.0
 
 FileKey = tuple[int, int]
 # Each name is created by one client, once. If the name exists already, the reply to the first attempt was lost.
 _MADE_BEFORE = "EEXIST"
-
-
-@dataclass(frozen=True)
-class Reader:
-    """Another client, which reads the files of a drill back.
-
-    ``servers``: access to ``host``. ``directory``: path of the drill's directory on this host.
-    """
-
-    host: str
-    servers: Servers
-    directory: PurePath
-
-    def at(self, name: str) -> Reader:
-        """Return the same reader for a directory below its directory."""
-        return replace(self, directory=self.directory / name)
-
-    def require(self, ask: Runner = run) -> None:
-        """Raise MeasurementError if the reader does not see its directory."""
-        looked = self.servers.runner(self.host, ask)(("ls", "-d", str(self.directory)), _LOOK_S)
-        if looked.status != 0:
-            what, where = "the reader does not see the files of this directory", f"{self.directory} on {self.host}"
-            remedy = "Mount the file system there, or say where it is mounted: --read-in DIR."
-            raise MeasurementError(what, where=where, why=looked.stderr.strip(), remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -98,26 +72,20 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: PurePath, reader: Reader | None, *, wrote: str, ask: Runner = run) -> FilesRead:
+def read_back(directory: PurePath, *, wrote: str) -> FilesRead:
     """Read the files of all clients in separate processes, which can be abandoned if the file system hangs.
 
-    ``reader``: client that reads, None for this machine. ``wrote``: who wrote the files, in words. Raises
-    MeasurementError if the files cannot be read.
+    ``wrote``: who wrote the files, in words. Raises MeasurementError if the files cannot be read.
     """
-    place = directory if reader is None else reader.directory
-    files = ("find", str(place), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
-    if reader is None:
-        by = f"this machine's mount; written by {wrote}"
-        # Drop this machine's page cache, so that the files are read from the servers.
-        ask((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), _READ_S)
-    else:
-        by = f"{reader.host}; written by {wrote}"
-        ask = reader.servers.runner(reader.host, ask)
-    read = ask((*files, "sha256sum", "--", "{}", "+"), _READ_S)
+    files = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
+    by = f"this machine's mount; written by {wrote}"
+    # Drop this machine's page cache, so that the files are read from the servers.
+    run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), _READ_S)
+    read = run((*files, "sha256sum", "--", "{}", "+"), _READ_S)
     # sha256sum fails if some files cannot be read; they are then missing in the result.
     if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
         what = "the files of the clients cannot be read back"
-        raise MeasurementError(what, where=f"{place} on {by}", why=read.stderr.strip())
+        raise MeasurementError(what, where=f"{directory} on {by}", why=read.stderr.strip())
     sums = {}
     for line in read.stdout.splitlines():
         # A name with unusual characters is escaped, and its line begins with a backslash.

@@ -16,7 +16,7 @@ from typing import Self
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.units import counted
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_outcome import DrillOutcome, Reader, expected_sums, outcome_of, read_back
+from strakes.control.drill_outcome import DrillOutcome, expected_sums, outcome_of, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
@@ -52,8 +52,7 @@ Watch = Callable[[Seen, threading.Event], None]
 class Drill:
     """The parameters of a drill.
 
-    ``sessions``: see ``watch_phase``. ``servers``: access to the counters of the servers. ``reader``: client that reads
-    the files back, None for this machine.
+    ``sessions``: see ``watch_phase``. ``servers``: access to the counters of the servers.
     """
 
     directory: Path
@@ -62,7 +61,6 @@ class Drill:
     timing: Timing
     sessions: bool
     servers: Servers | None = None
-    reader: Reader | None = None
 
     @property
     def text(self) -> str:
@@ -85,14 +83,11 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
-        reader = None if drill.reader is None else drill.reader.at(workspace.path.name)
-        if reader is not None:
-            reader.require()
         timing, servers = drill.timing, drill.servers
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         plan, place = drill.plan, workspace.path
         try:
-            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, reader)[1]
+            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers)[1]
         except ClientsHang:
             workspace.leave_alone()
             raise
@@ -115,7 +110,6 @@ def perform(
     root: Path,
     say: Say,
     servers: Servers | None = None,
-    reader: Reader | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
     """Run a drill with one plan of working clients. The files remain in ``workspace/name``.
 
@@ -146,7 +140,7 @@ def perform(
         kind_of_clients(plan),
         result.log,
         {} if hang else expected_sums(plan, _watch_of(plan), place, name),
-        None if hang else read_back(workspace / name, reader and reader.at(name), wrote=writers(plan)),
+        None if hang else read_back(workspace / name, wrote=writers(plan)),
         stroke.struck[0].at_s,
         stroke.moments,
         () if hang else (*fault.recoveries(), *connections.recoveries()),

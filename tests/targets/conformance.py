@@ -13,7 +13,7 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.targets.clean import clean
 from strakes.targets.registry import detect
-from strakes.targets.target import Target
+from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace
 
 RUN = "20260101-000000-conformance-0000"
@@ -80,7 +80,7 @@ class TargetConformance:
             detect(place).probe_direct(place)
 
     def test_the_environment_names_the_same_mount(self, place: Path) -> None:
-        mount = detect(place).environment()["mount"]
+        mount = capture(detect(place).mount)["mount"]
         assert (mount["mount_point"], mount["file_system"]) == (str(place), self.file_system)
 
     def test_a_workspace_comes_and_goes(self, place: Path) -> None:

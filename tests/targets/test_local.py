@@ -11,7 +11,7 @@ from strakes.base.errors import MeasurementError
 from strakes.targets.calls import UnansweredError, call
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import difference
-from strakes.targets.local import LocalTarget, made_with
+from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
@@ -57,10 +57,6 @@ class TestXfsControl(OnMount):
     @pytest.fixture
     def mounted(self, xfs: Path) -> Path:
         return xfs
-
-    def test_its_format_options_are_reported(self, target: Target) -> None:
-        made = target.describe().client["made with"]
-        assert "agcount" in made and "bsize 4096" in made
 
     def test_its_device_counts_what_was_written(self, target: Target, place: Path) -> None:
         before = target.observe()
@@ -122,28 +118,3 @@ def test_a_hanging_call_on_a_local_file_system_is_not_attributed_to_a_server(mon
             call("try", "/x", "name", ask=silent)
         assert caught.value.why == why
         monkeypatch.setattr("strakes.targets.calls._silent", {})
-
-
-@pytest.mark.parametrize(
-    ("file_system", "printed", "told"),
-    [
-        (
-            "xfs",
-            "meta-data=/dev/loop0  isize=512  agcount=4, agsize=20480 blks\nlog  =internal log  bsize=4096",
-            "isize 512, agcount 4, agsize 20480, bsize 4096",
-        ),
-        (
-            "ext4",
-            "Block size:               4096\nMount count: 1\nInode size:\t          256\nRAID stride:  16\n",
-            "block size 4096, inode size 256, raid stride 16",
-        ),
-        (
-            "btrfs",
-            "Data, single: total=8.00MiB\nMetadata, DUP: total=32.00MiB\nGlobalReserve, single: total=3.25MiB\n",
-            "data single, metadata DUP",
-        ),
-    ],
-)
-def test_the_options_that_a_file_system_was_made_with_are_kept(file_system: str, printed: str, told: str) -> None:
-    mount = Mount(1, 0, 0, 1, "/", "/x", (), file_system, "/dev/loop0", ())
-    assert made_with(mount, lambda argv, timeout_s=0.0: Completed(tuple(argv), 0, printed, "")) == told

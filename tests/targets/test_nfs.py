@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strakes.targets.nfs import read_mountstats
+from strakes.targets.nfs import counters
 
 TEXT = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home\\040of\\040all with fstype nfs4 statvers=1.1
@@ -32,17 +32,16 @@ device other:/x mounted on /other with fstype nfs statvers=1.1
 
 
 def test_operations_and_connections_of_one_mount_are_read() -> None:
-    mount = read_mountstats(TEXT, "/home of all")
-    assert mount is not None
-    assert mount.operations == {"NULL": 1, "READ": 30, "WRITE": 20, "OPEN_NOATTR": 7} and mount.timeouts == 2
-    # The sum over both connections.
-    assert mount.connected == 3
-    assert (mount.read_bytes, mount.written_bytes, mount.lease_expired_s) == (4096, 8192, 7)
+    seen = counters(TEXT, "/home of all")
+    assert [seen[f"client.{name}"] for name in ("data.read_requests", "data.write_requests", "md.open")] == [30, 20, 7]
+    assert (seen["client.data.read_bytes"], seen["client.data.write_bytes"]) == (4096, 8192)
+    # The sum of the connections of both transports and of the time-outs, and the seconds since the lease expired.
+    assert (seen["client.times_lost"], seen["now.times_lost"]) == (3 + 2, 7)
 
 
 def test_an_older_kernel_has_fewer_numbers() -> None:
-    mount = read_mountstats(TEXT, "/other")
-    assert mount is not None and mount.operations == {"READ": 3} and mount.connected == 0
+    seen = counters(TEXT, "/other")
+    assert (seen["client.data.read_requests"], seen["client.times_lost"]) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +55,8 @@ def test_an_older_kernel_has_fewer_numbers() -> None:
     ],
 )
 def test_each_transport_has_its_own_column_order(line: str, expected: int) -> None:
-    mount = read_mountstats(f"device s:/ mounted on /m with fstype nfs4 statvers=1.1\n\txprt:\t{line}\n", "/m")
-    assert mount is not None and mount.connected == expected
+    text = f"device s:/ mounted on /m with fstype nfs4 statvers=1.1\n\txprt:\t{line}\n\t READ: 5 1 0 1 1 1 1 1 0\n"
+    assert counters(text, "/m")["client.times_lost"] == expected
 
 
 def test_the_later_of_two_mounts_on_one_directory_is_read() -> None:
@@ -65,9 +64,8 @@ def test_the_later_of_two_mounts_on_one_directory_is_read() -> None:
         f"device s:/{share} mounted on /m with fstype nfs4 statvers=1.1\n\t READ: {share} 1 0 1 1 1 1 1 0\n"
         for share in (5, 6)
     )
-    mount = read_mountstats(text, "/m")
-    assert mount is not None and mount.operations["READ"] == 6
+    assert counters(text, "/m")["client.data.read_requests"] == 6
 
 
 def test_a_directory_without_an_nfs_mount_has_no_statistics() -> None:
-    assert read_mountstats(TEXT, "/proc") is None and read_mountstats("", "/home") is None
+    assert counters(TEXT, "/proc") == {} == counters("", "/home")

@@ -21,7 +21,7 @@ from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import LayoutDirectories, prepare
 from strakes.studies.measure_watch import TargetWatch
-from strakes.targets.target import Target
+from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace
 
 # Outcome of a trial during which servers were unavailable. Such a trial is repeated.
@@ -68,7 +68,7 @@ def begin_run(
 ) -> RunWriter:
     """Begin a new run, or with ``resume`` continue the newest run with the same fingerprint."""
     if not resume:
-        return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
+        return store.create(kind, name, directory, options, {**capture(target.mount), "engine": asdict(hello)})
     writer = store.resume(str(options["fingerprint"]))
     if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
         writer.append_event(NodesChanged(tuple(hello.nodes)))

@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.base.errors import StrakesError
 from strakes.base.memory import memory_sizes
 from strakes.targets.block_device import BlockDevice, block_device_of, device_counters
-from strakes.targets.command import Runner
-from strakes.targets.description import Description, Limit, Observation
+from strakes.targets.description import Limit, Observation
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
-
-# File system -> the command that shows its format options, and the pattern of the options that are kept.
-_XFS = "isize|agcount|agsize|bsize|sunit|swidth|crc|reflink|rmapbt|finobt|bigtime"
-_EXT = "Block size|Inode size|Blocks per group|RAID stride|RAID stripe width|(?:Total j|J)ournal size"
-_MADE_WITH = {
-    "xfs": ("xfs_info {mount_point}", rf"\b({_XFS})\s*=\s*(\S+?)(?=,|\s|$)"),
-    **dict.fromkeys(("ext2", "ext3", "ext4"), ("dumpe2fs -h {source}", rf"^({_EXT}):\s+(.*)")),
-    "btrfs": ("btrfs filesystem df {mount_point}", r"^(Data|System|Metadata), (\w+)"),
-}
-_LIMIT_S = 5.0
-
-
-def made_with(mount: Mount, run: Runner) -> str:
-    """Return the format options as text, or "" if the tool is missing or lacks permission."""
-    if mount.file_system not in _MADE_WITH:
-        return ""
-    command, pattern = _MADE_WITH[mount.file_system]
-    words = [word.format(mount_point=mount.mount_point, source=mount.source) for word in command.split()]
-    try:
-        done = run(words, _LIMIT_S)
-    except StrakesError:
-        return ""
-    settings: dict[str, str] = {}
-    for key, value in re.findall(pattern, done.stdout, re.MULTILINE):
-        settings.setdefault(key.lower(), value.strip())
-    return ", ".join(f"{key} {value}" for key, value in settings.items())
-
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class LocalTarget(Target):
-    """A file system with facts from mountinfo, statvfs, sysfs and its tools, and without settings to control."""
+    """A file system with facts from mountinfo, statvfs and sysfs, and without settings to control."""
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with the block device. The size of a tmpfs without a limit is the machine's memory."""
@@ -56,11 +26,6 @@ class LocalTarget(Target):
             memory = memory_sizes()
             return replace(facts, total_bytes=memory.get("MemTotal", 0), free_bytes=memory.get("MemAvailable", 0))
         return facts
-
-    def describe(self) -> Description:
-        known = super().describe()
-        made = "" if self.mount.remote else made_with(self.mount, self.run)
-        return replace(known, client={**known.client, "made with": made}) if made else known
 
     def observe(self) -> Observation:
         device = None if self.mount.remote else block_device_of(self.mount)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.description import CLIENT, LOST, NOW, Description, Observation, Server
@@ -49,54 +48,29 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters of a mount under the common names, empty if the text has no such mount.
 
     The number of times the server was lost is the sum of time-outs and new connections. An expired lease, which
-    loses all locks and open files, is returned as a state.
-    """
-    mount = read_mountstats(text, mount_point)
-    if mount is None or not mount.operations:
-        return {}
-    common = add_up(mount.operations)
-    lost = mount.connected + mount.timeouts
-    common |= {"data.read_bytes": mount.read_bytes, "data.write_bytes": mount.written_bytes, LOST: lost}
-    return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: mount.lease_expired_s}
-
-
-@dataclass(frozen=True)
-class NfsMount:
-    """Counters of a mount. ``operations``: name -> number. ``connected``: number of connections made."""
-
-    operations: Mapping[str, float]
-    timeouts: float
-    read_bytes: float
-    written_bytes: float
-    connected: float
-    lease_expired_s: float
-
-
-def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
-    """Return the counters of the mount, or None if the text has no NFS mount there.
-
-    The first numbers of an operation are: operations, transmissions, time-outs.
+    loses all locks and open files, is returned as a state. The first numbers of an operation are: operations,
+    transmissions, time-outs.
     """
     # The kernel escapes white space and backslashes in names as octal numbers.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
     devices = re.split("^device ", text, flags=re.MULTILINE)
     mine = [device for device in devices if f" mounted on {name} with fstype nfs" in device.partition("\n")[0]]
-    if not mine:
-        return None
     operations: dict[str, float] = {}
-    moved = (0.0, 0.0)
-    timeouts = connected = expired_s = 0.0
+    read_bytes = written_bytes = lost = expired_s = 0.0
     # Of several mounts at one mount point, only the last one is visible.
-    for line in mine[-1].splitlines():
+    for line in mine[-1].splitlines() if mine else ():
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:
-            moved = (float(words[5]), float(words[6]))
+            read_bytes, written_bytes = float(words[5]), float(words[6])
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]
-            timeouts += numbers[2]
+            lost += numbers[2]
         elif words[:1] == ["xprt:"] and len(words) > 2 and (place := _CONNECTIONS.get(words[1].rstrip("6"))):
-            connected += float(words[2 + place]) if len(words) > 2 + place else 0.0
+            lost += float(words[2 + place]) if len(words) > 2 + place else 0.0
         elif lease := _LEASE_EXPIRED.search(line):
             expired_s = float(lease[1])
-    return NfsMount(operations, timeouts, *moved, connected, expired_s)
+    if not operations:
+        return {}
+    common = add_up(operations) | {"data.read_bytes": read_bytes, "data.write_bytes": written_bytes, LOST: lost}
+    return {CLIENT + counter: value for counter, value in common.items()} | {NOW + LOST: expired_s}

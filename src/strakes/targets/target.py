@@ -229,9 +229,6 @@ class Target:
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
 
-    def environment(self) -> dict[str, Any]:
-        return capture(self.mount)
-
     def probe_direct(self, workspace: Path) -> bool:
         """Return whether O_DIRECT writes and reads work in a workspace.
 

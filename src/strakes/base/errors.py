@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Lines of error messages are cut at this length (about one screen), because they may quote input of any length.
+# Lines of error messages are cut at this length, 50 rows of a terminal, because they may quote input of any length.
+# Twice the length would fill two screens and hide the first lines of the message.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
 

@@ -13,7 +13,7 @@ from strakes.base.file_kinds import TOML_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. Memory grows with the square of the number.
+# Maximum number of dots in a key. Twice the number takes four times the memory.
 _MOST_DOTS = 8
 
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.

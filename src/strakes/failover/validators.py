@@ -36,7 +36,7 @@ _NOT_INSTALLED = 5
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters that no value in these sections needs, for example the slashes of a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
-_NOBODY = 65534
+_NOBODY = 65534  # user without files: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5))
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
 # Messages of a program that could not work here, which is not a verdict on the file.
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied")

@@ -34,7 +34,7 @@ def mounted_at(path: Path) -> Mount | None:
 def space_of(path: Path) -> calls.Sizes | None:
     """Return the space of the file system at a path, or None if it does not answer."""
     try:
-        return calls.sizes_of(str(path))
+        return calls.Sizes.of(*calls.call("sizes", str(path)))
     except (MeasurementError, OSError):
         return None
 

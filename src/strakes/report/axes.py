@@ -13,7 +13,8 @@ from strakes.model.portrait import Figure, Reference
 
 # Maximum number of ticks. Labels of twice the number would overlap.
 MOST_TICKS = 9
-# Minimum powers of ten on an axis, below which further ticks are drawn. With 2, an axis may have only two labels.
+# Minimum powers of ten on an axis, below which further ticks are drawn. With 2, an axis may have only two labels; with
+# twice the number, an axis of seven powers gets further ticks.
 FEWEST_TICKS = 4
 
 # A published band may widen the x axis as long as our own points still take this share of the axis.

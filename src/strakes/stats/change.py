@@ -27,7 +27,7 @@ LEARN = 60
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
 # Maximum number of values after a change point. Time grows in proportion; 32 find fewer changes (docs/watch.md).
 REACH = 64
-# Number of false early warnings allowed for each false alarm. With 8, the penalty falls by 0.7 of the law's scale.
+# Number of false early warnings allowed for each false alarm. Twice the number lowers the penalty by 0.7 of the scale.
 EARLY_FACTOR = 4.0
 # Values are clipped at _CLIP scale units. With 4, precision falls from 98% to 90% in one data set (docs/watch.md).
 _CLIP = 3.0
@@ -43,7 +43,7 @@ _DRIFT = 0.4
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # 0.985 would double the variance of simulated noise
 # Maximum expected number of exceedances in _HORIZON values. Above it, the lower tail of a Gumbel law is not reliable.
-# With 16, the penalty falls by 0.7 of the law's scale.
+# Twice the number lowers the lowest penalty by 0.7 of the law's scale.
 _MOST_EXPECTED = 8.0
 _EULER = 0.5772  # mean minus location of a Gumbel law, in units of its scale (Gumbel 1958)
 _SMALLEST_SCALE = 1e-9  # of constant values, against division by zero; far below any measured scatter

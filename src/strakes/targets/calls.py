@@ -155,11 +155,6 @@ class Sizes:
         return replace(self, free_bytes=min(free_bytes), free_inodes=min(free_inodes), quotas=(*self.quotas, *limiting))
 
 
-def sizes_of(path: str) -> Sizes:
-    """Return the sizes of the file system at ``path``. Raises errors as :func:`call` does."""
-    return Sizes.of(*call("sizes", path))
-
-
 def _used(used: int, available: int) -> float:
     """Return the used share (0 to 1) of the space, excluding blocks reserved for root."""
     return used / (used + available) if used > 0 else 0.0

@@ -23,11 +23,13 @@ from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# Number of entries that cannot be removed, as on a read-only target, after which the removal stops.
+# Number of entries that cannot be removed, as on a read-only target, after which the removal stops. Twice the number
+# doubles the list that is printed.
 _MOST_NAMED = 100
 # Maximum number of passes: some file systems skip names while a directory shrinks. The time grows in proportion.
 _MOST_PASSES = 1000
-# Maximum number of passes that find more entries than the pass before, because others create files.
+# Maximum number of passes that find more entries than the pass before, because others create files. Twice the number
+# only delays the error.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

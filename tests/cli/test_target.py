@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from strakes.cli.target import command, layout_text, placement_text
-from strakes.targets import registry
-from strakes.targets.description import Description, Layout, Placement, Server
+from strakes.targets.description import Layout, Placement
 from targets.lustre.test_target import target
 
 
@@ -83,20 +81,3 @@ def test_layouts_are_described_in_words() -> None:
 )
 def test_placements_are_described_in_words(placement: Placement, text: str) -> None:
     assert placement_text(placement) == text
-
-
-def test_the_output_states_whether_the_servers_run_on_this_machine(
-    lustre: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def shown(servers: tuple[Server, ...], network: tuple[str, ...]) -> str:
-        file_system = registry.detect(lustre)
-        described = replace(Description("labfs", "2.17"), servers=servers, network=network)
-        monkeypatch.setattr(file_system, "describe", lambda: described)
-        done = CliRunner().invoke(command, [str(lustre)], catch_exceptions=False)
-        return next(line for line in done.output.splitlines() if line.startswith("file system"))
-
-    here, there = Server("a", "mds", "10.0.0.1@tcp", "active"), Server("b", "oss", "10.0.0.2@tcp", "active")
-    assert shown((here, there), ("10.0.0.3@tcp",)).endswith("lustre (on other machines)")
-    assert shown((here, there), ("10.0.0.1@tcp",)).endswith("lustre (on this machine and others)")
-    assert shown((here,), ("10.0.0.1@tcp",)).endswith("lustre (on this machine)")
-    assert shown((), ()).endswith("lustre (on other machines)")

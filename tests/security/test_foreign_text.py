@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.base.errors import MeasurementError
-from strakes.base.foreign_text import escaped, for_csv, for_shell, for_terminal, without_secrets
+from strakes.base.foreign_text import command_line, escaped, for_csv, for_shell, for_terminal, without_secrets
 from strakes.cli.main import cli, run, write_log
-from strakes.cli.measure import typed_command
 from strakes.cli.options import Output
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Ask, CommandFault
@@ -180,7 +179,7 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
     words = ["strakes", "run", "plan", "--servers", f"{command} {{host}}", f"--launcher-command={command} {{engine}}"]
     monkeypatch.setattr("sys.argv", words)
     store = Store(tmp_path)
-    writer = store.create("run", "plan", tmp_path, options={"command": typed_command()}, environment={})
+    writer = store.create("run", "plan", tmp_path, options={"command": shlex.join(command_line())}, environment={})
     kept = (tmp_path / "runs" / writer.id / "run.json").read_text()
     writer.close()
     unreachable = MeasurementError(command, where=shlex.join(shlex.split(command)), why=command, remedy=command)

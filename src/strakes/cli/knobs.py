@@ -133,15 +133,15 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
-    states, _ = open_journals(default_root())
-    chosen = [state for state in states if directory is None or state.target == _name(directory)]
-    for state in chosen:
+    target = _name(directory)
+    states = [state for state in open_journals(default_root())[0] if target in (None, state.target)]
+    without = [record for record in lost(default_root()) if target in (None, record.target)]
+    for state in states:
         _print_state(state)
-    without = [record for record in lost(default_root()) if directory is None or record.target == _name(directory)]
     for record in without:
         before = "default" if record.before is None else record.before
         say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {before}")
-    if not chosen and not without:
+    if not states and not without:
         say("No settings to put back.")
     _print_damaged()
 
@@ -169,15 +169,9 @@ def _meaning(knob: Knob) -> str:
 
 
 def _print_state(state: JournalState) -> None:
-    conditions = {
-        "alive": f"in use by {state.owner}",
-        "dead": "its process has ended; the next strakes command puts the old value back",
-        "elsewhere": f"in use or to be put back on host {state.owner.host}",
-    }
-    held = "changed until put back with: strakes knobs restore"
-    say(f"{state.id}: {held if state.held else conditions[state.life()]}")
     when = datetime.fromtimestamp(state.created_unix_s)
-    say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
+    until = "until strakes knobs restore" if state.held else f"by {state.owner} ({state.life()})"
+    say(f"{state.id}: {when:%Y-%m-%d %H:%M:%S}, {until}: {' '.join(state.command)}")
     for entry in state.entries:
         before, now = entry.before, entry.effective if entry.known else entry.wanted
         change = " -> ".join("default" if value is None else value for value in (before, now))

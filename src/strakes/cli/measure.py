@@ -48,7 +48,7 @@ def request_from(
         sampling.confidence,
         sampling.relative_half_width,
         sampling.seed,
-        typed_command(),
+        shlex.join(command_line()),
         full=True,
         keep=sampling.keep,
         launch=sampling.launch,
@@ -106,11 +106,6 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
         return store.open(work(request, store, progress).id)
-
-
-def typed_command() -> str:
-    """Return the command line of this process, quoted for a shell."""
-    return shlex.join(command_line())
 
 
 def analyse(run: Run) -> Portrait:

@@ -56,7 +56,7 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
     yield "directory", facts.path
-    yield "file system", f"{facts.file_system} ({_where(known)})"
+    yield "file system", facts.file_system
     yield "device", facts.device
     yield "mounted on", facts.mount_point
     yield "mount options", ",".join(facts.mount_options)
@@ -86,17 +86,6 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
         "placement here": placement_text(known.placement) if known.placement is not None else "",
     }
     yield from ((key, value) for key, value in told.items() if value)
-
-
-def _where(known: Knowledge) -> str:
-    """Return where the servers are: on this machine, on other machines, or on both."""
-    if not known.facts.remote:
-        return "on this machine"
-    servers, own = known.description.servers, known.description.network
-    here = [server for server in servers if server.address in own]
-    if not here:
-        return "on other machines"
-    return "on this machine" if len(here) == len(servers) else "on this machine and others"
 
 
 def layout_text(layout: Layout) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+from strakes.base.foreign_text import command_line
 from strakes.cli.options import PATH, Directory, Measuring, assignments, command_named, option
 from strakes.cli.say import say_lines
 
@@ -29,7 +31,7 @@ def command(
     system settings, which are put back after every trial. At the end, the present and the best settings are measured
     again, alternately. The result is the gain with its interval, or an upper limit of the gain of any setting.
     """
-    from strakes.cli.measure import carry_out, conclude, typed_command
+    from strakes.cli.measure import carry_out, conclude
     from strakes.tuning.advise_app import read_app
     from strakes.tuning.outcome import outcome_of
     from strakes.tuning.request import TuningRequest
@@ -52,7 +54,7 @@ def command(
         keep=options.keep,
         resume=options.resume,
         servers=options.servers,
-        command=typed_command(),
+        command=shlex.join(command_line()),
         only=levels[0],
         knobs=levels[1],
     )

@@ -23,8 +23,7 @@ from strakes.survey.verdicts import Verdict
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# The grade "alike" ends a question at LOOKS, then at each multiple of this number. With twice the number, a question may
-# be measured for 5 blocks more.
+# The grade "alike" ends a question at LOOKS, then at each multiple of this number. Twice the number adds 5 blocks.
 _LOOK_EVERY = 5
 
 

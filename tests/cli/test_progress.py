@@ -25,7 +25,7 @@ def test_a_log_file_gets_plain_lines_unless_quiet(quiet: bool, monkeypatch: pyte
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     work(LiveProgress(quiet=quiet, stream=stream))
-    line = " 25 %  0:00 of 2:00, 1:59 left  open-close: 2 ranks  1.1 M op/s so far\n"
+    line = " 25 %  0:00:00 of 0:02:00, 0:01:59 left  open-close: 2 ranks  1.1 M op/s so far\n"
     assert stream.getvalue() == ("" if quiet else f"{line}the page cache could not be dropped\n")
 
 
@@ -57,7 +57,7 @@ def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
 def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shown = on_terminal()
-    for text in ("open-close: 2 ranks", "1.1 M op/s so far", "of 2:00", "the page cache could not be dropped"):
+    for text in ("open-close: 2 ranks", "1.1 M op/s so far", "of 0:02:00", "the page cache could not be dropped"):
         assert text in shown
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from strakes.base.errors import BadInputError
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import (
     OUTPUT,
@@ -57,9 +56,6 @@ def command(
 
     conditions = parse_fail_on(fail_on) if fail_on else ()
     names = [[name.strip() for name in side.split(",")] for side in (a, b)]
-    if not all(map(all, names)):
-        remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
-        raise BadInputError("the list of runs contains an empty name", where=f"{a} {b}", remedy=remedy)
     first, second = ([Store().open(name) for name in side] for side in names)
     compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
     with english():  # programs read this result

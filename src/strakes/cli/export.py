@@ -21,8 +21,7 @@ def command(
 ) -> int:
     """Write RUN for other tools.
 
-    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
-    before it.
+    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1".
 
     json holds the whole run, with latencies over time. csv holds a table with one row per measured value.
     openmetrics holds medians and intervals for Prometheus. io500 holds a run of IO500's phases in the form of its

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -115,28 +114,27 @@ def rehearse_command(
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drilling:
-    """Options of a drill: its clients, and when the fault starts and ends."""
-
-    directory: Path = argument("DIR", type=DIRECTORY)
+@command.part("drill")
+def drill_command(
+    *,
+    directory: Path = argument("DIR", type=DIRECTORY),
     clients: int = option(
         "Number of clients that create files.", "-n", "--clients", type=WholeNumber(1, 1000), default=10
-    )
-    rate: float = option("Files per second that each client creates.", type=NumberRange(0.1, 1000), default=10.0)
-    before: float = option("Time from the first file to the fault.", type=SECONDS, default="5s")
-    after: float = option("Time from the fault to the last file.", type=SECONDS, default="30s")
+    ),
+    rate: float = option("Files per second that each client creates.", type=NumberRange(0.1, 1000), default=10.0),
+    before: float = option("Time from the first file to the fault.", type=SECONDS, default="5s"),
+    after: float = option("Time from the fault to the last file.", type=SECONDS, default="30s"),
     restore_after: float | None = option(
         "Undo the fault this long after it was caused. Without this option it is undone when the clients end, at most "
         "60 s after the last file.",
         type=SECONDS,
-    )
-    dry_run: bool = option("Print what would be done, and do nothing.", default=False)
-    moments: Moments
-
-
-@command.part("drill")
-def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json: Json) -> int:
+    ),
+    dry_run: bool = option("Print what would be done, and do nothing.", default=False),
+    moments: Moments,
+    servers: AtServers,
+    fault: FaultOptions,
+    json: Json,
+) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
     Meanwhile clients write files in DIR, each with fsync; afterwards every acknowledged file must be there, with the
@@ -148,24 +146,22 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
     from strakes.control import drill_outcome
     from strakes.control.drill_run import ClientsHang, Drill, play
 
-    directory = asked.directory
     striking = fault.make(directory, servers)
-    timing = Timing(asked.before, asked.after, asked.restore_after)
-    drill = Drill(directory, asked.clients, asked.rate, timing, has_sessions(directory), servers)
-    _tell(f"{drill.text}; after {asked.before:g} s: {striking.text}")
-    undone = f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo"
-    _tell(undone)
-    if asked.dry_run:
+    timing = Timing(before, after, restore_after)
+    drill = Drill(directory, clients, rate, timing, has_sessions(directory), servers)
+    _tell(f"{drill.text}; after {before:g} s: {striking.text}")
+    _tell(f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo")
+    if dry_run:
         return 0
     fault.require_consent(directory)
     try:
         outcome = play(drill, striking, default_root(), _tell)
     except ClientsHang as error:
         if error.outcome is not None:
-            print_drill(error.outcome, moments=asked.moments)
+            print_drill(error.outcome, moments=moments)
         raise
     if write_document(json, drill_outcome.document(outcome)):
-        print_drill(outcome, moments=asked.moments)
+        print_drill(outcome, moments=moments)
     return 1 if outcome.lost or outcome.lacking else 0
 
 

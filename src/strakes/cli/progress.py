@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-_BAR_COLUMNS = 40  # the clock beside the bar needs 25 columns more
+_BAR_COLUMNS = 32  # the clock beside the bar needs 33 columns more
 
 
 class LiveProgress:
@@ -83,15 +84,5 @@ class LiveProgress:
     def _clock(self) -> str:
         elapsed_s = time.monotonic() - self._started
         left_s = max(self._total_s - elapsed_s, 0.0) if self._fraction < 1 else 0.0
-        return f"{_minutes(elapsed_s)} of {_minutes(self._total_s)}, {_minutes(left_s)} left"
-
-
-def _minutes(seconds: float) -> str:
-    """Return minutes and seconds, with hours from one hour on.
-
-    >>> _minutes(59.9), _minutes(3725)
-    ('0:59', '1:02:05')
-    """
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        elapsed, total, left = (timedelta(seconds=int(part_s)) for part_s in (elapsed_s, self._total_s, left_s))
+        return f"{elapsed} of {total}, {left} left"

@@ -34,8 +34,7 @@ def figure(
 ) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
-    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
-    before it.
+    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1".
     """
     from strakes.report.static_figure import find_figure, name_figures, write_figure
     from strakes.runs.store import Store

@@ -87,10 +87,10 @@ def command(
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     varied: Study = study if against is None else Pair(study)
     for setting, values in assignments([knob] if knob else (), _KNOB).items():
-        before, comma, after = values.partition(",")
-        if not before or not comma or not after or "," in after:
+        both = values.split(",")
+        if len(both) != 2 or not all(both):
             raise BadInputError(f"--knob {knob} does not name two values", remedy=f"Write, for example, {_KNOB}.")
-        varied = Pair(study, setting, before, after)
+        varied = Pair(study, setting, *both)
     request = replace(
         request_from(sampling, "study", name, directory, (varied,), amounts),
         against=against,
@@ -147,12 +147,11 @@ def reproduce(
         part = replace(
             sampling,
             budget_s=_SHARE_OF_POPULATION * sampling.budget_s if is_population else max(_LEAST_S, left_s),
-            html=_second(sampling.html) if is_population else sampling.html,
+            html=None if is_population else sampling.html,
         )
         studies = tuple(study_named(name) if against is None else Pair(study_named(name)) for name in names)
         own = replace(amounts, files=None) if chosen.grown and not is_population else amounts
-        title = f"{chosen.name} {' '.join(names)}"
-        request = request_from(part, "reproduce", title, directory, studies, own)
+        request = request_from(part, "reproduce", f"{chosen.name} {' '.join(names)}", directory, studies, own)
         run = perform(replace(request, against=against, libcephfs=libcephfs), part)
         done.insert(0, (analyse(run), run, part.html))
     portraits = [portrait for portrait, _, _ in done]
@@ -161,10 +160,3 @@ def reproduce(
     for portrait, run, html in done:
         write_report(portrait, run, html)
     return 0
-
-
-def _second(html: Output | None) -> Output | None:
-    """Return the output for the population's report, next to the main report."""
-    if html is None or html.path is None:
-        return html
-    return Output(html.path.with_stem(f"{html.path.stem}-population"))

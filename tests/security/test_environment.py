@@ -50,7 +50,7 @@ def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> N
 
 
 def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    for line in ("failover check $X", "predict score $X latest"):
+    for line in ("failover check $X", "advise --app $X"):
         done = shell(f'"$@" {line}', tmp_path, X="x" * 5000)
         assert done.returncode == 2 and "too long" in done.stderr, done.stderr
 

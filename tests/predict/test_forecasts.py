@@ -137,8 +137,8 @@ def test_a_size_that_makes_no_sense_is_refused(text: str, what: str) -> None:
         parse_asked(text)
 
 
-def test_numbers_can_be_written_with_separators_suffixes_and_exponents() -> None:
-    for text in ("10^9", "1e9", "1000M", "1_000_000_000", "1000000000"):
+def test_numbers_can_be_written_with_suffixes() -> None:
+    for text in ("1G", "1000M", "1000000000"):
         assert parse_asked(f"files={text}").counts == {"files": 10**9}
     assert parse_asked("clients=2k,mdts=3").counts == {"clients": 2000, "mdts": 3}
 

@@ -38,7 +38,7 @@ def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, me
         writer.append_visit(Visit(0, cell="a"))
         writer.append_visit(Visit(1, cell="b"))
         writer.append_event(CellDropped("a", "no time"))
-        writer.write_findings({"schema": 1})
+        writer.run.write_findings({"schema": 1})
         writer.finish("complete")
     run = store.open(writer.id)
     assert [cell.key for cell in run.cells] == ["a", "b"]

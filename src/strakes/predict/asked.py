@@ -90,7 +90,7 @@ def _count(name: str, value: str, text: str) -> int:
     if 1 <= count <= 10**12 and count == int(count):
         return int(count)
     what = f"{name} is not a whole number from 1 to 10^12: {value!r}"
-    raise BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
+    raise BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 40k or 1.5M.")
 
 
 def read_stated(path: Path) -> Stated:

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,10 +71,6 @@ class RunWriter:
         with self._appending:
             if not self._closed:
                 self._events.append(event_to_record(event))
-
-    def write_findings(self, findings: Mapping[str, object]) -> None:
-        """Store the findings of the run; replaces earlier findings."""
-        self.run.write_findings(findings)
 
     def finish(self, status: FinishedStatus) -> None:
         """Set the final status and release the lock."""

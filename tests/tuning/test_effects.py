@@ -1,4 +1,4 @@
-"""Main effects, interactions and steps of a finished search."""
+"""Main effects of a finished search."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ def test_only_the_factor_with_an_effect_matters() -> None:
     assert result.matter == ("transfer",)
     (largest,) = [level for level in result.levels if (level.factor, level.level) == ("transfer", 8)]
     assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)
-
-
-def test_interacting_settings_are_named() -> None:
-    def together(at: Mapping[str, Setting]) -> float:
-        few, own = int(at["writers"]) <= 2, at["files"] == "own"
-        return 200.0 if few != own else 100.0
-
-    result = effects(searched(search_of(2), together, budget=80, noise=0.03, seed=2))
-    assert set(result.pairs[0].factors) == {"writers", "files"}
-    assert result.pairs[0].share > 0.3
 
 
 def test_levels_are_compared_only_where_both_are_possible() -> None:

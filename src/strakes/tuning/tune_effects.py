@@ -1,15 +1,14 @@
 """Sensitivity of the rate to each setting, from the model of all runs.
 
 The total effect of a setting is the mean variance that remains when all other settings are fixed, relative to the total
-variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). An interaction is the non-additive part of the joint
-effect of two settings. Levels are compared only where both combinations are allowed.
+variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Levels are compared only where both combinations are
+allowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -37,27 +36,17 @@ class LevelEffect:
 
 
 @dataclass(frozen=True)
-class VarianceShare:
-    """The share of the variance that is due to a setting or to the interaction of two settings."""
-
-    factors: tuple[str, ...]
-    share: float
-
-
-@dataclass(frozen=True)
 class Effects:
-    """Effects of all settings. ``parts``: single settings. ``pairs``: interactions. Both begin with the largest."""
+    """Effects of all settings. ``parts``: the share of the variance that is due to each, the largest first."""
 
     levels: tuple[LevelEffect, ...]
-    parts: tuple[VarianceShare, ...]
-    pairs: tuple[VarianceShare, ...]
-    means: Mapping[Point, float]
+    parts: Mapping[str, float]
 
     @property
     def matter(self) -> tuple[str, ...]:
         """Factors that matter: a level is shown to differ from the default, and the share is not too small."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
-        return tuple(part.factors[0] for part in self.parts if part.share >= MATTERS_SHARE and part.factors[0] in shown)
+        return tuple(name for name, share in self.parts.items() if share >= MATTERS_SHARE and name in shown)
 
 
 def effects(search: Search) -> Effects:
@@ -66,7 +55,6 @@ def effects(search: Search) -> Effects:
     numbers, drawn = search.drawn(_DRAWS)
     points = [space.points[number] for number in numbers]
     known = {point: place for place, point in enumerate(points)}
-    mean = drawn.mean(axis=0)
     ends = ((1 - confidence) / 2, (1 + confidence) / 2)
 
     def ratio(differences: Array) -> tuple[float, float, float]:
@@ -81,8 +69,7 @@ def effects(search: Search) -> Effects:
                 apart = np.mean([drawn[:, a] - drawn[:, b] for a, b in pairs], axis=0)
                 runs = sum(result.trial.point[which] == level for result in search.told)
                 levels.append(LevelEffect(factor.name, level, *ratio(apart), runs))
-    means = {point: float(np.exp(mean[place])) for point, place in known.items()}
-    return Effects(tuple(levels), *_parts(space, points, mean), means)
+    return Effects(tuple(levels), _parts(space, points, drawn.mean(axis=0)))
 
 
 def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
@@ -95,43 +82,18 @@ def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Sett
     return pairs
 
 
-def _parts(
-    space: SearchSpace, points: Sequence[Point], mean: Array
-) -> tuple[tuple[VarianceShare, ...], tuple[VarianceShare, ...]]:
+def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str, float]:
     whole = float(mean.var())
     if whole <= 0:
-        return tuple(VarianceShare((factor.name,), 0.0) for factor in space.factors), ()
+        return {factor.name: 0.0 for factor in space.factors}
     varying = {which: factor.name for which, factor in enumerate(space.factors) if len(factor.levels) > 1}
-    parts = [VarianceShare((name,), _within(points, mean, which) / whole) for which, name in varying.items()]
-    pairs = [
-        VarianceShare((varying[a], varying[b]), _together(points, mean, a, b) / whole)
-        for a, b in combinations(varying, 2)
-    ]
-    return tuple(sorted(parts, key=lambda part: -part.share)), tuple(sorted(pairs, key=lambda part: -part.share))
-
-
-def _groups(points: Sequence[Point], *free: int) -> list[list[int]]:
-    """Return groups of indices of points. The points of a group differ only in the ``free`` factors."""
-    groups: dict[Point, list[int]] = {}
-    for place, point in enumerate(points):
-        groups.setdefault(tuple(level for which, level in enumerate(point) if which not in free), []).append(place)
-    return [places for places in groups.values() if len(places) > 1]
+    parts = {name: _within(points, mean, which) / whole for which, name in varying.items()}
+    return dict(sorted(parts.items(), key=lambda part: -part[1]))
 
 
 def _within(points: Sequence[Point], mean: Array, which: int) -> float:
-    return float(sum(mean[places].var() * len(places) for places in _groups(points, which)) / len(points))
-
-
-def _together(points: Sequence[Point], mean: Array, a: int, b: int) -> float:
-    """Return the variance of the interaction of two factors."""
-    total = 0.0
-    for places in _groups(points, a, b):
-        rows, columns = (list({points[place][which] for place in places}) for which in (a, b))
-        if len(places) != len(rows) * len(columns):
-            continue
-        table = np.zeros((len(rows), len(columns)))
-        for place in places:
-            table[rows.index(points[place][a]), columns.index(points[place][b])] = mean[place]
-        rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
-        total += float((rest**2).sum())
-    return total / len(points)
+    """Return the mean variance among points that differ in this factor only."""
+    groups: dict[Point, list[int]] = {}
+    for place, point in enumerate(points):
+        groups.setdefault((*point[:which], *point[which + 1 :]), []).append(place)
+    return float(sum(mean[places].var() * len(places) for places in groups.values()) / len(points))

@@ -1,4 +1,4 @@
-"""Build the portrait of a search: confirmation as cells, gain as finding, main effects and interactions as figures."""
+"""Build the portrait of a search: confirmation as cells, gain as finding, main effects as figures."""
 
 from __future__ import annotations
 
@@ -117,13 +117,10 @@ def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
 
 
 def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> Finding:
-    matter = {part.factors[0]: part.share for part in outcome.effects.parts}
+    matter = outcome.effects.parts
     yes = ", ".join(f"{named(name)} ({matter[name]:.0%})" for name in outcome.effects.matter) or "none of them"
     no = ", ".join(named(name) for name in matter if name not in outcome.effects.matter) or "none"
     text = f"Settings that mattered, with their share of the variance: {yes}; not shown to matter: {no}."
-    for pair in outcome.effects.pairs[:1]:
-        if pair.share > 0.02:
-            text += f" Largest interaction: {' with '.join(map(named, pair.factors))} ({pair.share:.0%})."
     return Finding(f"{KIND}-mattered", KIND, text, "measured", tuple(cell.id for cell in levels))
 
 

@@ -210,5 +210,6 @@ def test_endless_output_is_refused(output: str) -> None:
 def test_output_up_to_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.command._MOST_OUTPUT_BYTES", 4096)
     assert len(run(["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
-    with pytest.raises(MeasurementError, match="larger than"):
-        run(["head", "-c", "4097", "/dev/zero"])
+    for command in ("head -c 4097 /dev/zero", "head -c 4097 /dev/zero >&2; exec sleep 60"):
+        with pytest.raises(MeasurementError, match="printed too much"):
+            run(["sh", "-c", command], 2.0)

@@ -21,6 +21,8 @@ from strakes.base.processes import mark_of, process_start, wait_for_end
 DEFAULT_TIMEOUT_S = 10.0
 # Maximum size of an output. The largest known output is the job statistics of a thousand Lustre targets, 20 MB.
 _MOST_OUTPUT_BYTES = 64 << 20
+# Room for the write that exceeds the maximum: the kernel refuses a page or a huge page (2 MiB) that does not fit whole.
+_LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for a killed child. A child that waits in the kernel for a dead server does not end and is abandoned.
 _REAP_S = 1.0
 # Running and abandoned commands, which :func:`end_running` ends.
@@ -109,20 +111,13 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         _running.add(child)
         if _short.is_set():
             timeout_s = min(timeout_s, _SHORT_TIMEOUT_S)
+        status: int | None = None
         try:
-            status = wait_for_end(child, timeout_s)
-        except subprocess.TimeoutExpired:
-            _kill(child)
-            raise CommandTimeout(
-                f"no answer within {timeout_s:g} s",
-                where=shlex.join(argv),
-                why=_last_line(_text(stderr)) or "it printed nothing until then",
-                remedy="A server may be down or overloaded. Check the servers, then try again.",
-            ) from None
-        except BaseException:
-            _kill(child)
-            raise
+            with suppress(subprocess.TimeoutExpired):
+                status = wait_for_end(child, timeout_s)
         finally:
+            if status is None:
+                _kill(child)
             if child.returncode is not None:
                 _running.discard(child)
         if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
@@ -132,13 +127,20 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
                 remedy="Run it yourself to see its output.",
             )
+        if status is None:
+            raise CommandTimeout(
+                f"no answer within {timeout_s:g} s",
+                where=shlex.join(argv),
+                why=_last_line(_text(stderr)) or "it printed nothing until then",
+                remedy="A server may be down or overloaded. Check the servers, then try again.",
+            )
         return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
 
 def _output_file(name: str) -> IO[bytes]:
-    """Return a file in memory that cannot grow beyond twice the maximum size of an output."""
+    """Return a file in memory that cannot grow further than a write beyond the maximum size of an output."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
+    os.ftruncate(descriptor, _MOST_OUTPUT_BYTES + _LAST_WRITE_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
     return os.fdopen(descriptor, "r+b")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Fault:
-    """Calls to fail with ``errno``; 0 leaves them unanswered until the next order.
+    """Calls to fail with ``errno``; 0 leaves them unanswered until the next order, -1 acknowledges and ignores them.
 
     ``processes`` restricts the fault to these process ids; empty: any process. A write fails only if all files together
     would then hold more than ``after_bytes``.
@@ -121,8 +121,10 @@ class _Server:
                 if not self._fault.errno:
                     self._unanswered.append(request)
                     return
-                raise _Refused(self._fault.errno)
-            body = answer(node, request[_HEADER.size :])
+                if self._fault.errno > 0:
+                    raise _Refused(self._fault.errno)
+            else:
+                body = answer(node, request[_HEADER.size :])
         except _Refused as refused:
             failed = refused.args[0]
         os.write(self._device, struct.pack("<IiQ", 16 + len(body), -failed, unique) + body)

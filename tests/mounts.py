@@ -102,6 +102,10 @@ class FaultyMount:
         """Leave the calls unanswered until the next order; as with a dead server, callers cannot be killed."""
         self._order({"calls": calls})
 
+    def keep(self, *calls: str) -> None:
+        """Acknowledge the calls, such as unlink, but do nothing, until the next order."""
+        self._order({"calls": calls, "errno": -1})
+
     def mend(self) -> None:
         self._order({})
 

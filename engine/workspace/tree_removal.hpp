@@ -87,7 +87,13 @@ class TreeRemoval {
   private:
     // Plans create at most 17 levels of directories. Deeper directories are not part of a plan.
     static constexpr int kMostLevels = 32;
-    static constexpr int kMostGrowingLooks = 3;
+    // Limits in case a server lists removed entries again, or its list does not end: passes that find no fewer entries
+    // than the one before, names that are gone when they are to be removed, all names, and names of subdirectories that
+    // are kept in memory. The largest known directories have 10 million names.
+    static constexpr int kMostIdleLooks = 3;
+    static constexpr std::size_t kMostVanished = 1'000'000;
+    static constexpr std::size_t kMostListed = 100'000'000;
+    static constexpr std::size_t kMostFound = 10'000'000;
     // At first, all workers read the same (shared) directories and divide the names, until there are kEnoughEach
     // subdirectories per worker or kMostShared shared directories. Each process reads these directories in full, so at
     // most kMostShareReaders take part.
@@ -123,6 +129,11 @@ class TreeRemoval {
         void add(const char* operation, const std::string& path, int error) {
             if (!failure) failure = call_failure(operation, path, error);
             if (paths.size() < kMostLeft) paths.push_back(path);
+        }
+        void add_because(const std::string& path, const char* why) {
+            const bool first = !failure;
+            add("readdir", path, ENOTEMPTY);
+            if (first) failure->why = why;
         }
         void take(Left&& other) {
             if (!failure) failure = std::move(other.failure);
@@ -176,8 +187,11 @@ class TreeRemoval {
             found.clear();
             for (std::size_t i = first; i < shared_.size(); ++i) {
                 const DirectoryStream stream = read_directory(directory_of(i, opened));
-                while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr)
+                for (std::size_t listed = 0; stream && listed < kMostListed && found.size() < kMostFound; ++listed) {
+                    const dirent* entry = ::readdir(stream.get());
+                    if (entry == nullptr) break;
                     if (!is_dot(entry->d_name) && may_be_directory(*entry)) found.push_back({i, entry->d_name});
+                }
             }
             first = shared_.size();
             // Processes may read a directory in different orders.
@@ -227,26 +241,36 @@ class TreeRemoval {
         if (!own || ::fstat(own.get(), &status) != 0 || status.st_dev != device_) return -1;
         return opened.emplace(shared, std::move(own)).first->second.get();
     }
+    // Call remove_one(entry, left), which returns what became of the entry. Some file systems skip entries while others
+    // are removed, so the directory `path` is read until a pass removes nothing.
     template <class RemoveOne>
-    // Call remove_one(entry, left, gone), which returns whether it tried to remove the entry. Some file systems skip
-    // entries while others are removed, so the directory is read until a pass removes nothing. If the number of entries
-    // has grown kMostGrowingLooks times, something is filling the directory, so give up.
-    static void remove_entries(int directory, Left& left, RemoveOne remove_one) {
+    static void remove_entries(int directory, const std::string& path, Left& left, RemoveOne remove_one) {
         Left left_now;
         std::size_t met_before = SIZE_MAX;
-        int grown = 0;
-        for (bool progress = true; progress && grown < kMostGrowingLooks;) {
+        int idle = 0;
+        for (bool progress = true; progress;) {
             const DirectoryStream stream = read_directory(directory);
-            std::size_t met = 0;
-            progress = false;
+            std::size_t listed = 0, met = 0, vanished = 0;
+            std::string last;
             left_now = {};
             while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
-                bool gone = false;
-                if (is_dot(entry->d_name) || !remove_one(*entry, left_now, gone)) continue;
-                ++met;
-                progress |= gone;
+                if (is_dot(entry->d_name)) continue;
+                const Fate fate = remove_one(*entry, left_now);
+                met += fate != Fate::skipped ? 1 : 0;
+                if (fate == Fate::removed) last = entry->d_name;
+                if ((fate == Fate::vanished && ++vanished == kMostVanished) || ++listed == kMostListed) {
+                    left.add_because(path, "its list of names does not end");
+                    return;
+                }
             }
-            if (met > met_before) ++grown;
+            progress = !last.empty();
+            if (met >= met_before) ++idle;
+            if (progress && idle == kMostIdleLooks) {
+                left_now.add_because(
+                    path + "/" + last,
+                    "it is listed again after its removal: its server keeps it, or a process makes it");
+                break;
+            }
             met_before = met;
         }
         left.take(std::move(left_now));
@@ -254,29 +278,33 @@ class TreeRemoval {
     // Remove the files whose names hash to this part.
     void remove_part(const Piece& piece, Left& left, Walk& walk) {
         const int directory = directory_of(piece.shared, walk.opened);
-        remove_entries(directory, left, [&](const dirent& entry, Left& left_now, bool& gone) {
-            if (may_be_directory(entry) || (parts_ > 1 && hash(entry.d_name) % parts_ != piece.part)) return false;
+        const std::string& path = shared_[piece.shared].path;
+        remove_entries(directory, path, left, [&](const dirent& entry, Left& left_now) {
+            if (may_be_directory(entry) || (parts_ > 1 && hash(entry.d_name) % parts_ != piece.part))
+                return Fate::skipped;
             const std::string name = entry.d_name;
-            gone = remove(directory, name, shared_[piece.shared].path + "/" + name, false, 0, left_now, walk);
-            return true;
+            return remove(directory, name, path + "/" + name, false, 0, left_now, walk);
         });
     }
 
-    // Return whether the entry is gone. Otherwise add it to `left`.
-    bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
+    enum class Fate : std::uint8_t { skipped, removed, vanished, left };
+
+    // Remove an entry, or add it to `left`.
+    Fate remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
                 Left& left, Walk& walk) {
-        if (::unlinkat(parent, name.c_str(), 0) == 0) {
-            removed_.fetch_add(1, std::memory_order_relaxed);
-            walk.count_one();
-            return true;
-        }
-        if (errno == ENOENT) return true;
+        if (::unlinkat(parent, name.c_str(), 0) == 0) return removed_one(walk);
+        if (errno == ENOENT) return Fate::vanished;
         if (maybe_directory && (errno == EISDIR || errno == EPERM))
             return remove_directory(parent, name, path, depth, left, walk);
         left.add("unlink", path, errno);
-        return false;
+        return Fate::left;
     }
-    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Left& left,
+    Fate removed_one(Walk& walk) {
+        removed_.fetch_add(1, std::memory_order_relaxed);
+        walk.count_one();
+        return Fate::removed;
+    }
+    Fate remove_directory(int parent, const std::string& name, const std::string& path, int depth, Left& left,
                           Walk& walk) {
         const std::size_t left_before = left.paths.size();
         {
@@ -285,21 +313,16 @@ class TreeRemoval {
             if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
                 empty(directory.get(), path, depth, left, walk);
         }
-        if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) {
-            removed_.fetch_add(1, std::memory_order_relaxed);
-            walk.count_one();
-            return true;
-        }
-        if (errno == ENOENT) return true;
+        if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return removed_one(walk);
+        if (errno == ENOENT) return Fate::vanished;
         if (left.paths.size() == left_before)
             left.add("rmdir", path, errno);  // otherwise an entry of the directory is listed
-        return false;
+        return Fate::left;
     }
     void empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {
-        remove_entries(directory, left, [&](const dirent& entry, Left& left_now, bool& gone) {
+        remove_entries(directory, path, left, [&](const dirent& entry, Left& left_now) {
             const std::string name = entry.d_name;
-            gone = remove(directory, name, path + "/" + name, may_be_directory(entry), depth + 1, left_now, walk);
-            return true;
+            return remove(directory, name, path + "/" + name, may_be_directory(entry), depth + 1, left_now, walk);
         });
     }
 

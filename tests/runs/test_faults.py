@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from mounts import loop_mounted, tmpfs_mounted, unmount
+from mounts import faulty_mounted, loop_mounted, tmpfs_mounted, unmount
 from runs.conftest import once
 from strakes.model.phases import MetadataPhase, Stop, TransferPhase
 from strakes.model.plan import Plan
-from strakes.runs.engine import LocalEngine
+from strakes.runs.engine import LocalEngine, sweep
 from strakes.runs.messages import PlanResult, Progress
 
 MIB = 1 << 20
@@ -198,3 +198,18 @@ def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspa
 @pytest.fixture
 def workspace_path(tmp_path: Path) -> Path:
     return marked(tmp_path)
+
+
+@pytest.mark.parametrize("calls", [("unlink",), ("unlink", "rmdir")])
+def test_files_that_a_server_keeps_after_their_removal_are_named_as_left(
+    engine: LocalEngine, calls: tuple[str, ...]
+) -> None:
+    plan = Plan(1, (MetadataPhase("create", "file-create", "unique", items=20),))
+    with faulty_mounted() as mount:
+        directory = marked(mount.place)
+        mount.keep(*calls)
+        result = run(engine, plan, directory)
+        mount.mend()
+        assert (result.ended, result.cleaned) == ("failed", False)
+        assert result.left and "listed again" in result.errors[-1].why
+        assert sweep(directory, "p") == () and os.listdir(directory) == [".strakes-marker"]

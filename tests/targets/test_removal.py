@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
+from strakes.base.errors import MeasurementError
 from strakes.targets import removal
+from strakes.targets.clean import clean, others_at_work
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.removal import Left, empty_directory, remove_tree, remove_workspace
 
@@ -70,8 +75,47 @@ def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
     finally:
         os.close(directory)
         os.close(parent)
-    assert left == (Left(str(tree / inner), "its server says that it is removed, and keeps it"),)
+    assert left == (Left(str(tree / inner), removal._KEPT),)
     assert (tree / MARKER_NAME).read_text() == "ours"
+
+
+@pytest.mark.parametrize("again", ["same name", "new name"])
+def test_a_server_that_lists_removed_files_again_is_not_believed_for_long(
+    tree: Path, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS servers list removed files that are still open under new names (silly renames)."""
+    (tree / "inner").mkdir()
+    (tree / "inner" / "file").touch()
+    numbers = itertools.count()
+
+    def keep(name: str, *, dir_fd: int) -> None:
+        if again == "new name":
+            os.rename(name, f".nfs{next(numbers)}", src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", keep)
+    (left,) = remove(tree)
+    assert left == Left(str(tree / "inner" / os.listdir(tree / "inner")[0]), removal._KEPT)
+
+
+def test_a_list_without_end_is_given_up(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / "file").touch()
+    with os.scandir(tree) as entries:
+        gone = list(entries)
+    (tree / "file").unlink()
+
+    @contextmanager
+    def endless(_: object) -> Iterator[Iterator[os.DirEntry[str]]]:
+        yield itertools.cycle(gone)
+
+    monkeypatch.setattr(removal, "_MOST_VANISHED", 1000)
+    monkeypatch.setattr(removal, "MOST_LISTED", 1000)
+    monkeypatch.setattr(os, "scandir", endless)
+    assert remove(tree)[0] == Left(str(tree), "its list does not end (1,000 names of which 1,000 are gone)")
+    monkeypatch.setattr("strakes.targets.clean.MOST_LISTED", 1000)
+    with pytest.raises(MeasurementError, match="searched for workspaces") as caught:
+        clean(tree)
+    assert "1,000 names" in caught.value.why
+    assert others_at_work(tree, "run") == ()
 
 
 @pytest.mark.more

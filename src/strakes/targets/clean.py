@@ -7,12 +7,13 @@ import re
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.registry import detect
-from strakes.targets.removal import Left, enter, remove_workspace
+from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -59,7 +60,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
     with ExitStack() as opened:
-        for name in _names_like_ours(parent):
+        for name in _names_like_ours(parent, real):
             path = str(real / name)
             try:
                 directory = enter(parent, name)
@@ -89,12 +90,16 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     """Return a text for each other measurement in the directory: run, process, user and host. Never waits.
 
-    Directories of ``run``, of its probes and of ``strakes watch`` do not count.
+    Directories of ``run``, of its probes and of ``strakes watch`` do not count; nor does anything in a directory with
+    too many names.
     """
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     others = []
+    names: list[str] = []
     try:
-        for name in _names_like_ours(opened):
+        with suppress(MeasurementError):
+            names = _names_like_ours(opened, directory)
+        for name in names:
             with suppress(OSError):
                 inside = enter(opened, name)
                 try:
@@ -118,7 +123,12 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
     return old and holds_nothing(directory)
 
 
-def _names_like_ours(directory: int) -> list[str]:
+def _names_like_ours(directory: int, path: Path) -> list[str]:
     # Keep only matching names: a directory of a parallel file system may have more names than fit into memory.
     with os.scandir(directory) as entries:
-        return sorted(entry.name for entry in entries if entry.name.startswith(WORKSPACE_PREFIX))
+        names = sorted(entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
+        if next(entries, None) is None:
+            return names
+    why = f"it lists more than {MOST_LISTED:,} names"
+    remedy = "Check its server, or give a directory with fewer files."
+    raise MeasurementError("a directory cannot be searched for workspaces", where=str(path), why=why, remedy=remedy)

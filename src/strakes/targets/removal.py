@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
@@ -26,16 +26,20 @@ from strakes.targets.mountinfo import mount_id_of
 # Number of entries that cannot be removed, as on a read-only target, after which the removal stops. Twice the number
 # doubles the list that is printed.
 _MOST_NAMED = 100
-# Maximum number of passes: some file systems skip names while a directory shrinks. The time grows in proportion.
-_MOST_PASSES = 1000
-# Maximum number of passes that find more entries than the pass before, because others create files. Twice the number
-# only delays the error.
-_MOST_GROWING_PASSES = 3
+# Maximum number of passes that find no fewer entries than an earlier one: a server lists removed entries again, or
+# another process makes files. (Some file systems skip names while a directory shrinks, so one pass may not suffice.)
+_MOST_IDLE_PASSES = 3
+# Maximum number of names in a list that are gone when they are to be removed: a server's list may not end.
+_MOST_VANISHED = 1_000_000
+# Maximum number of names of subdirectories kept at a time. 100 bytes each.
+_MOST_INNER = 100_000
+# Maximum number of names read to find a few. A client that lists a million names in a second needs 10 s.
+MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
-_KEPT = "its server says that it is removed, and keeps it"
+_KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
 UNANSWERED = "the file system does not answer"
 # A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
 # longer, but uses the processor.
@@ -55,13 +59,14 @@ class Left:
 
 @dataclass
 class _OpenDirectory:
-    """A directory that is being emptied. ``inner``: subdirectories still to remove."""
+    """A directory that is being emptied. ``inner``: subdirectories still to remove. ``more``: it has others, too."""
 
     name: str
     path: str
     identity: tuple[int, int]
     left_before: int
     inner: list[str] = field(default_factory=list)
+    more: bool = False
 
 
 class _TooMuchLeftError(Exception):
@@ -116,7 +121,8 @@ def _kept(directory: int, is_removed: Callable[[str], bool]) -> list[str]:
     for pause_s in (0.0, *_PAUSES_S):
         time.sleep(pause_s)
         with os.scandir(directory) as entries:
-            kept = (entry.name for entry in entries if is_removed(entry.name) and _is_there(entry))
+            listed = islice(entries, MOST_LISTED)
+            kept = (entry.name for entry in listed if is_removed(entry.name) and _is_there(entry))
             names = sorted(islice(kept, _MOST_NAMED))
         if not names:
             break
@@ -135,7 +141,8 @@ def _name_now(parent: int, name: str, directory: int) -> str | None:
     """Return the present name of the open directory in ``parent``, or None if it is gone."""
     own = os.fstat(directory)
     with os.scandir(parent) as entries:
-        for entry in (name, *(entry.name for entry in entries if entry.inode() == own.st_ino)):
+        same = (entry.name for entry in islice(entries, MOST_LISTED) if entry.inode() == own.st_ino)
+        for entry in chain((name,), same):
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(entry, dir_fd=parent, follow_symlinks=False), own):
                     return entry
@@ -163,6 +170,8 @@ class _Emptying:
                 level = self._levels[-1]
                 if level.inner:
                     self._descend(level.inner.pop())
+                elif level.more:
+                    self._sweep(level)
                 elif len(self._levels) > 1:
                     self._ascend()
                 else:
@@ -207,9 +216,11 @@ class _Emptying:
         """Remove files and empty directories of the present directory; add the other directories to ``level.inner``."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
-        met_before = growing = 0
-        for _ in range(_MOST_PASSES):
-            removed = met = 0
+        fewest = idle = 0
+        removed = 1
+        level.more = False
+        while removed and not level.more:
+            removed = met = vanished = 0
             for entry in self._entries(level):
                 if entry.name in spared or entry.name in inner:
                     continue
@@ -219,19 +230,25 @@ class _Emptying:
                     (os.rmdir if is_directory else os.unlink)(entry.name, dir_fd=self._here)
                     removed += 1
                 except FileNotFoundError:
-                    continue
+                    vanished += 1
+                    if vanished == _MOST_VANISHED:
+                        self._leave(level.path, f"its list does not end ({met:,} names of which {vanished:,} are gone)")
+                        raise _TooMuchLeftError from None
                 except OSError as error:
                     if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                         inner[entry.name] = None
+                        level.more = len(inner) == _MOST_INNER
+                        if level.more:
+                            break
                     else:
                         spared.add(entry.name)
                         self._leave(f"{level.path}/{entry.name}", _why(error))
-            growing += bool(met_before) and met > met_before
-            if growing == _MOST_GROWING_PASSES:
-                self._leave(level.path, "another process is still making files there")
-                raise _TooMuchLeftError
-            met_before = met
-            if not removed:
+            idle += bool(fewest) and met >= fewest
+            fewest = min(met, fewest or met)
+            if removed and idle == _MOST_IDLE_PASSES:
+                names = (entry.name for entry in self._entries(level))
+                for name in islice((name for name in names if name not in spared and name not in inner), _MOST_NAMED):
+                    self._leave(f"{level.path}/{name}", _KEPT)
                 break
         level.inner = list(inner)
 

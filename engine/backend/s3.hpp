@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -112,7 +113,8 @@ class S3Place {
 
     // Aborts unfinished uploads, removes all objects below the prefix and then the marker. Does nothing if the marker
     // is missing. Adds the number of removed objects to `removed` and returns the failure, if any.
-    [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed);
+    [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed,
+                                                      std::chrono::hours limit = std::chrono::hours(1'000));
 };
 
 }  // namespace strakes

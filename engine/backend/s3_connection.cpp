@@ -2,6 +2,7 @@
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr long kConnectSeconds = 30;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
-// Time-out of a request: kMostSeconds (completing an upload takes minutes), plus the time for its data at this rate.
+// Time-out of a request with data: kMostSeconds, plus the time for its data at this rate.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits headers only since 8.3
 constexpr std::size_t kMostValue = 1024;  // maximum length of a stored header value; an S3 ETag has 40 characters
@@ -168,6 +169,12 @@ S3Answer S3Connection::ask(Wish wish) {
         answer.error = ENOMEM;
         return answer;
     }
+    const long left = std::chrono::ceil<std::chrono::seconds>(until_ - std::chrono::steady_clock::now()).count();
+    if (left <= 0) {
+        words_ = "the time for all requests is over";
+        answer.error = ETIMEDOUT;
+        return answer;
+    }
     const std::string time = now_text();
     S3Request request{.method = wish.method,
                       .path = "/" + uri_encoded(access_.bucket + (wish.key.empty() ? "" : "/" + wish.key), true),
@@ -204,10 +211,11 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, kMostSeconds);
-    set(CURLOPT_TIMEOUT,
-        wish.most_seconds != 0
-            ? wish.most_seconds
-            : kMostSeconds + static_cast<long>(wish.body.size() + wish.into.size()) / kLeastBytesPerSecond);
+    const auto data_bytes = static_cast<long>(wish.body.size() + wish.into.size());
+    const long seconds = wish.most_seconds != 0 ? wish.most_seconds
+                         : data_bytes == 0      ? kAnswerSeconds
+                                                : kMostSeconds + data_bytes / kLeastBytesPerSecond;
+    set(CURLOPT_TIMEOUT, std::min(seconds, left));
     set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
     set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
     set(CURLOPT_WRITEFUNCTION, &Receiver::take);
@@ -251,7 +259,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
                             std::uint32_t most) {
     NamedTexts query{{"list-type", "2"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
     if (!mark.empty()) query.emplace_back("continuation-token", mark);
-    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query), .most_seconds = kPageSeconds});
+    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
     const std::string before = std::exchange(mark, {});
     require_list(answer);
     if (answer.error != 0) return answer;

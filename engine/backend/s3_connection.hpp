@@ -1,6 +1,7 @@
 // A persistent connection to an object store, which signs requests and sends them one after another.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,8 +78,8 @@ struct S3Answer {
     std::string range;      // Content-Range: which bytes of the object are in the body
 };
 
-// Time-out for a list of 1000 keys. Gateways with full indexes need up to 20 s.
-inline constexpr long kPageSeconds = 60;
+// Time-out of a request without data, such as a list of 1000 keys. Gateways with full indexes need up to 20 s for it.
+inline constexpr long kAnswerSeconds = 60;
 
 inline constexpr const char* kEndless = "the server's list does not end";
 
@@ -102,6 +103,8 @@ class S3Connection {
         long most_seconds = 0;           // time-out; 0: derived from the size of the data
     };
     // NOLINTEND(readability-redundant-member-init)
+    // Lets all further requests together take until this time. Later requests fail with ETIMEDOUT.
+    void end_at(std::chrono::steady_clock::time_point until) noexcept { until_ = until; }
     // Sends a request and sleeps until the response is complete.
     [[nodiscard]] S3Answer ask(Wish wish);
 
@@ -123,6 +126,7 @@ class S3Connection {
     S3Signer signer_;
     std::unique_ptr<Curl> curl_;
     std::string words_;
+    std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace strakes

@@ -1,6 +1,7 @@
 // Creates and empties a plan's prefix. Each step opens a new connection, because the steps run in different threads.
 #ifdef STRAKES_S3
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -67,8 +68,9 @@ int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) 
                                               .query = {{"delete", ""}},
                                               .headers = {{"x-amz-checksum-sha256", base64(sha256(body))}},
                                               .body = std::as_bytes(std::span(body)),
-                                              .digest = digest});
-    if (together.error == 0) return 0;
+                                              .digest = digest,
+                                              .most_seconds = 2 * kAnswerSeconds});
+    if (together.error == 0 || together.error == ETIMEDOUT) return together.error;
     for (const std::string& key : keys) {
         if (const S3Answer one = connection.ask({.method = "DELETE", .key = key});
             one.error != 0 && one.error != ENOENT)
@@ -86,8 +88,7 @@ Failure endless(const char* call, const S3Connection& connection, const std::str
 // Aborts the uploads below the prefix and adds the number of listed uploads to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
-        S3Answer answer = connection.ask(
-            {.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}, .most_seconds = kPageSeconds});
+        S3Answer answer = connection.ask({.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}});
         connection.require_list(answer);
         if (answer.error != 0)
             return failure_of("ListMultipartUploads", connection, answer.error, prefix, "uploads cannot be listed");
@@ -169,9 +170,10 @@ std::optional<Failure> S3Place::join() {
     return failure_of("HEAD", connection, answer.error, marker(), "a node does not see the objects of another node");
 }
 
-std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
+std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed, std::chrono::hours limit) {
     const std::string& prefix = of_plan();
     S3Connection connection;
+    connection.end_at(std::chrono::steady_clock::now() + limit);
     const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
     if (there.error == ENOENT) {
         std::string mark;
@@ -188,18 +190,23 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
     for (unsigned pass = 0;; ++pass) {
         std::uint64_t objects = 0, uploads = 0;
         if (auto failure = end_uploads(connection, prefix, uploads)) return failure;
-        if (auto failure = remove_listed(connection, prefix, marker(), objects)) return failure;
+        auto failure = remove_listed(connection, prefix, marker(), objects);
+        if (pass == 0) removed.fetch_add(objects, std::memory_order_relaxed);
+        if (failure) return failure;
         if (objects + uploads == 0) break;
         if (pass == kMostPasses) {
-            Failure failure = failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved);
-            failure.why = std::to_string(objects + uploads) + " are still listed after they were removed";
+            failure = failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved);
+            failure->why = std::to_string(objects + uploads) + " are still listed after they were removed";
             return failure;
         }
-        if (pass == 0) removed.fetch_add(objects, std::memory_order_relaxed);
     }
     if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
         return failure_of("DELETE", connection, answer.error, marker(), kNotRemoved);
-    return std::nullopt;
+    const S3Answer gone = connection.ask({.method = "HEAD", .key = marker()});
+    if (gone.error == ENOENT) return std::nullopt;
+    Failure failure = failure_of("HEAD", connection, gone.error, marker(), kNotRemoved);
+    if (gone.error == 0) failure.why = "its server says that the marker is removed, and keeps it";
+    return failure;
 }
 
 }  // namespace strakes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -39,7 +40,7 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
-        self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = ""
+        self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = self.drips = ""
         self.pages = 0
 
     @property
@@ -54,6 +55,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def answer(self, status: int, text: str = "") -> None:
+        if self.command == self.server.drips:
+            self.send_drops()
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         for name, value in (("ETag", self.server.tag), ("Content-Range", self.server.range)):
@@ -85,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             elif key != self.server.keeps:
                 self.server.keys.discard(key)
             return self.answer(204)
-        if "range" in self.headers or self.server.endless in ("bytes", "drops", "headers"):
+        if "range" in self.headers or self.server.endless in ("bytes", "headers"):
             return self.answer(206, "x") if "range" in self.headers else self.send_without_end()
         prefix = query["prefix"][0]
         if "uploads" in query:
@@ -107,8 +110,15 @@ class Handler(BaseHTTPRequestHandler):
             page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
         return self.answer(200, self.server.page or f"<ListBucketResult>{page}</ListBucketResult>")
 
+    def send_drops(self) -> None:
+        """Send an endless status line, a byte a second, until the client closes the connection."""
+        with suppress(OSError):
+            for byte in itertools.chain(b"HTTP/1.1 200 ", itertools.repeat(0x20)):
+                self.wfile.write(bytes((byte,)))
+                time.sleep(1)
+
     def send_without_end(self) -> None:
-        """Send an endless answer: headers or a body as fast as they are read, or a byte a second ("drops")."""
+        """Send an endless answer: headers or a body as fast as they are read."""
         self.send_response(200)
         if self.server.endless == "headers":
             with suppress(OSError):
@@ -118,13 +128,11 @@ class Handler(BaseHTTPRequestHandler):
                     self.server.pages += 8000
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        piece = b"x" * (65536 if self.server.endless == "bytes" else 1)
+        piece = b"x" * 65536
         with suppress(OSError):
             while True:
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 self.server.pages += len(piece)
-                if self.server.endless == "drops":
-                    time.sleep(1)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - names of the base class
 
@@ -219,7 +227,6 @@ def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspa
     [
         *(("endless", value, "does not end") for value in ("one mark", "other marks", "no mark")),
         *(("endless", value, "libcurl says") for value in ("bytes", "headers")),
-        pytest.param("endless", "drops", "libcurl says", marks=pytest.mark.long),
         ("page", "<html>Please log in</html>", "no list of S3"),
         ("keeps", "w/p/a&b 1", "still listed"),
     ],
@@ -231,6 +238,22 @@ def test_objects_that_cannot_be_listed_to_the_end_are_not_called_removed(
     (left,) = remove(workspace)
     assert why in left.why and store.pages <= (200 if "mark" in value else 100 << 20)
     assert (workspace / f"{NOTE}p").exists() and store.keys >= {"w/p/a&b 1", "w/p/.strakes-marker"}
+
+
+def test_a_marker_that_the_server_keeps_is_not_called_removed(store: Store, workspace: Path) -> None:
+    store.keeps = "w/p/.strakes-marker"
+    (left,) = remove(workspace)
+    assert "says that the marker is removed, and keeps it" in left.why and (workspace / f"{NOTE}p").exists()
+
+
+@pytest.mark.parametrize("drips", ["HEAD", "GET"])
+@pytest.mark.long
+def test_an_answer_of_a_byte_a_second_ends_at_a_limit_that_the_message_names(
+    store: Store, workspace: Path, drips: str
+) -> None:
+    store.drips = drips
+    (left,) = remove(workspace)
+    assert "timed out after 60" in left.why and "bytes received" in left.why and "objects removed: 0" in left.why
 
 
 @pytest.mark.parametrize(

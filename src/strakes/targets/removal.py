@@ -372,8 +372,8 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
 # A note names S3 objects to remove (engine/workspace/workspace.hpp). Its file name is this prefix and a plan's id.
 NOTE = ".strakes-objects-"
 _MOST_NOTE_BYTES = 65536
-# Time limit in seconds for all objects of a note. The engine limits each request, and the number of pages.
-_LIMIT_S = 3600.0
+# Time limit in seconds for all objects of a note. The engine gives up after an hour.
+_LIMIT_S = 3700.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
 

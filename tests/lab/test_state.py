@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, read_state
+from strakes.cli.main import run as run_command
+from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, labs_root, read_state
 
 
 def journal_in(directory: Path) -> LabJournal:
@@ -49,3 +50,24 @@ def test_a_directory_cannot_have_two_journals(tmp_path: Path) -> None:
     journal_in(tmp_path).close()
     with pytest.raises(FileExistsError):
         journal_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage", [b'{"last_step": "te', b"\0\0", b"7", b"[[1]]", b'{"role": 1}', b'{"boot": 3}', b"[" * 99999]
+)
+def test_a_damaged_journal_is_named_with_its_line_and_other_labs_stay_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damage: bytes
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("bad", "good"):
+        (labs_root() / name).mkdir(parents=True)
+        journal_in(labs_root() / name).close()
+    path = labs_root() / "bad" / JOURNAL
+    path.write_bytes(path.read_bytes() + damage + b'\n{"last_step": "monitors"}\n')
+    for words in ("status", "status bad", "down bad", "up ceph --name bad"):
+        assert run_command(["lab", *words.split()]) == 2
+        output = capsys.readouterr()
+        assert f"{path}, line 2" in output.err and "Remove this line" in output.err
+        assert "internal error" not in output.err and ("good: stale" in output.out) == (words == "status")
+    assert run_command(["lab", "down", "--all"]) == 2
+    assert [place.name for place in labs_root().iterdir()] == ["bad"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
@@ -57,16 +57,17 @@ def up() -> None:
 
 
 @command.part("status")
-def status_command(*, name: str | None = argument("[NAME]", required=False), as_json: AsJson) -> None:
+def status_command(*, name: str | None = argument("[NAME]", required=False), as_json: AsJson) -> int:
     """Show the labs and their state; JSON also has processes, options and connection details."""
-    labs = all_labs() if name is None else tuple(filter(None, [status(name)]))
+    errors: list[StrakesError] = []
+    labs = all_labs(errors.append) if name is None else tuple(filter(None, [status(name)]))
     if as_json:
         print_json([asdict(lab) for lab in labs])
-        return
-    for lab in labs:
+    for lab in () if as_json else labs:
         _print_status(lab)
-    if not labs:
+    if not (labs or errors or as_json):
         say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
+    return _reported(errors)
 
 
 @command.part("mount")
@@ -107,7 +108,7 @@ def down_command(
     name: str | None = argument("[NAME]", required=False),
     every: bool = option("Remove every lab.", "--all", default=False),
     force: bool = option("Remove the lab even if its file system is in use.", default=False),
-) -> None:
+) -> int:
     """Remove the lab NAME and everything in it.
 
     This removes its processes, mounts, devices, networks, control groups and files. NAME may be left out if there is
@@ -119,10 +120,22 @@ def down_command(
     if len(labs) > 1 and not every:
         remedy = "Give the NAME of one of them, or --all."
         raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)
+    errors: list[StrakesError] = []
     for lab in labs:
-        say(f"{lab} has been removed." if down(lab, force=force) else f"{lab} was not up.")
+        try:
+            say(f"{lab} has been removed." if down(lab, force=force) else f"{lab} was not up.")
+        except StrakesError as error:
+            errors.append(error)
     if not labs:
         say("No lab is up.")
+    return _reported(errors)
+
+
+def _reported(errors: Sequence[StrakesError]) -> int:
+    """Print errors of single labs; return the exit status."""
+    for line in (line for error in errors for line in error.lines()):
+        say(line, err=True)
+    return max((error.exit_status for error in errors), default=0)
 
 
 def _up_command(kind: str) -> click.Command:

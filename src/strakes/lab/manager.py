@@ -115,9 +115,15 @@ def status(name: str) -> LabStatus | None:
     return _status(directory_of(name))
 
 
-def all_labs() -> tuple[LabStatus, ...]:
-    """Return the status of every lab."""
-    return tuple(lab for place in all_directories() if (lab := _status(place)))
+def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...]:
+    """Return the status of every lab. Calls ``complain`` for a journal that is damaged or belongs to another user."""
+    labs = []
+    for place in all_directories():
+        try:
+            labs.append(_status(place))
+        except BadInputError as error:
+            complain(error)
+    return tuple(filter(None, labs))
 
 
 def names() -> tuple[str, ...]:

@@ -13,12 +13,13 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import open_kept, open_own, read_whole
+from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
@@ -193,7 +194,8 @@ class LabJournal:
 def read_state(directory: Path) -> LabState | None:
     """Return the state from the journal, or None if the journal is missing or its first line is incomplete.
 
-    Its commands and processes are acted on: raises BadInputError if another user owns or can write it.
+    Its commands and processes are acted on: raises BadInputError if another user owns or can write it, or if it is
+    damaged.
     """
     path = directory / JOURNAL
     try:
@@ -201,14 +203,24 @@ def read_state(directory: Path) -> LabState | None:
             lines = read_whole(file, path, _MOST_JOURNAL_BYTES).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
+    state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
     # If the last line is incomplete, its step was not begun. A power cut may leave a line of zeros.
-    with suppress(ValueError):
-        for line in lines[:-1]:
+    last = len(lines) - 1
+    for number, line in enumerate(lines[:-1], 1):
+        try:
             record = json.loads(line)
             if "role" in record:
-                processes[record["role"]] = ProcessRecord(**record)
+                processes[record["role"]] = from_record(ProcessRecord, record)
             else:
                 fields |= record
-    return LabState(**fields, processes=tuple(processes.values())) if fields else None
+                state = from_record(LabState, fields)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if number < last:
+                remedy = f"Remove this line, or restart this machine and then remove {directory}."
+                where = f"{path}, line {number}"
+                raise BadInputError(
+                    "the journal of a lab is damaged", where=where, why=str(error), remedy=remedy
+                ) from error
+    return replace(state, processes=tuple(processes.values())) if state else None

@@ -17,17 +17,24 @@ from strakes.cli import main
 _FEW_BYTES = 300 << 20
 
 
-def test_too_little_address_space_is_refused_at_once() -> None:
+@pytest.mark.parametrize(
+    ("kind", "limit", "why"),
+    [(resource.RLIMIT_AS, _FEW_BYTES, "it is limited to 300 MiB"), (resource.RLIMIT_NOFILE, 20, "the limit is 20")],
+)
+def test_too_little_address_space_and_too_few_open_files_are_refused_at_once(
+    tmp_path: Path, kind: int, limit: int, why: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "strakes", "runs"],
+        [sys.executable, "-m", "strakes", "survey", str(tmp_path), "--budget", "1s"],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_FEW_BYTES, _FEW_BYTES)),
+        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
     )
     assert done.returncode == 3
-    assert "it is limited to 300 MiB" in done.stderr
+    assert why in done.stderr and "ulimit -" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_too_few_descriptors_for_the_process_itself_are_named(

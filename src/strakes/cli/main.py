@@ -145,6 +145,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
 
 # OpenBLAS cannot allocate its buffers in 300 MB of address space; in 450 MB it can.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
+# A survey has 24 files open, and each of 64 commands for servers that run at a time needs 6 more.
+_LEAST_OPEN_FILES = 512
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
@@ -249,7 +251,7 @@ def _invoke(arguments: list[str]) -> int:
     # click's main() would treat any broken pipe, such as one to the engine, as a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
-            _require_address_space()
+            _require_limits()
             if arguments and not {"--help", "-h"} & set(arguments):  # help must change nothing
                 _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
@@ -258,13 +260,20 @@ def _invoke(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _require_address_space() -> None:
-    """Raise EnvironmentLacksError if address space is too small: OpenBLAS would try for ever to allocate buffers."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if resource.RLIM_INFINITY != limit < _LEAST_ADDRESS_SPACE_BYTES:
-        why = f"it is limited to {limit >> 20} MiB"
-        remedy = f"Raise the limit: ulimit -v {_LEAST_ADDRESS_SPACE_BYTES >> 10}, or more for many ranks."
-        raise EnvironmentLacksError("too little address space for strakes", why=why, remedy=remedy)
+def _require_limits() -> None:
+    """Raise EnvironmentLacksError if address space or the number of open files is too small.
+
+    OpenBLAS would try for ever to allocate buffers. Without descriptors, files could not be removed after a run.
+    """
+    for kind, what, unit, least, letter in (
+        (resource.RLIMIT_AS, "too little address space for strakes", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
+        (resource.RLIMIT_NOFILE, "too few open files are allowed for strakes", 1, _LEAST_OPEN_FILES, "n"),
+    ):
+        limit, _ = resource.getrlimit(kind)
+        if resource.RLIM_INFINITY != limit < least:
+            why = f"it is limited to {limit >> 20} MiB" if unit > 1 else f"the limit is {limit}"
+            remedy = f"Raise the limit: ulimit -{letter} {least // unit}, or more for many ranks."
+            raise EnvironmentLacksError(what, why=why, remedy=remedy)
 
 
 def _recover(name: str, arguments: list[str]) -> None:

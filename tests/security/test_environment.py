@@ -149,6 +149,25 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
 
 
+@pytest.mark.parametrize(
+    "zone", [":/dev/zero", "/etc/shadow", "../x", "AAA-24:59:59", "AAA0BBB-30", "A" * 300 + "+99:99"]
+)
+def test_an_impossible_time_zone_is_utc(zone: str) -> None:
+    lines = (
+        "from datetime import UTC, datetime; from strakes.base.processes import secure_environment as f; f()\n"
+        "print(*(datetime(2026, month, 1, tzinfo=UTC).astimezone().utcoffset() for month in (1, 7)))"
+    )
+    words = [sys.executable, "-I", "-c", lines]
+    done = subprocess.run(words, env={**os.environ, "TZ": zone}, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0:00:00 0:00:00\n", done.stderr
+
+
+@pytest.mark.parametrize("locale", ["xx", "../../etc", "x" * 9000])
+def test_an_unknown_locale_is_english(locale: str, tmp_path: Path) -> None:
+    done = shell('"$@" runs', tmp_path, LC_ALL=locale)
+    assert done.returncode == 0 and done.stdout.startswith("No runs yet"), done.stderr
+
+
 def test_figures_ignore_a_matplotlibrc_in_the_current_directory(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "matplotlibrc").write_text("figure.dpi: 17\n")

@@ -10,6 +10,7 @@ import signal
 import site
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ _SERVER_WAIT = re.compile(
 )
 
 _MOST_POLL_S = 2e6
+_DAY_S = 86_400
 _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
@@ -37,7 +39,11 @@ def secure_environment() -> None:
 
     PATH loses relative directories. HOME, if others can write there, becomes the home directory of the effective user;
     the store stays where it is. Tools of Ceph, which also search the current directory, are told their configuration.
+    A TZ that is a day or more from UTC, which Python refuses, becomes UTC.
     """
+    if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
+        os.environ["TZ"] = "UTC0"
+        time.tzset()
     if "PATH" in os.environ:
         places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
         os.environ["PATH"] = os.pathsep.join(places) or os.defpath

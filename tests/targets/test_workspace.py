@@ -15,6 +15,7 @@ from mounts import other_user, tmpfs_mounted
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets import workspace as module
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
+from strakes.targets.mountinfo import Mount
 from strakes.targets.workspace import Workspace
 
 RUN = "20260101-000000-test-0000"
@@ -55,6 +56,17 @@ def test_a_workspace_of_less_than_a_second_starts_no_process(tmp_path: Path, mon
         time.sleep(0.1)
         assert not started
         monkeypatch.undo()
+
+
+def test_the_heart_beats_from_the_beginning_where_other_hosts_see_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
+    monkeypatch.setattr(module, "_FIRST_BEAT_S", 3600.0)
+    monkeypatch.setattr(Mount, "remote", property(lambda _: True))
+    with Workspace.create(tmp_path, RUN) as workspace:
+        first = marker_of(workspace.path).heartbeat_unix_s
+        wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -35,7 +35,7 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Seconds until the child process of the heartbeat starts. Other hosts trust a new marker for STALE_S (a minute).
+# Seconds until the child process of the heartbeat starts on a target that other hosts do not see.
 _FIRST_BEAT_S = 1.0
 # Seconds to wait for the last heartbeat. If it takes longer, the target hangs, and a removal would hang as well.
 _LAST_BEAT_S = 10.0
@@ -45,29 +45,35 @@ _HANGING_BEAT_S = 0.5
 class Heart:
     """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends.
 
-    It starts after a second, as the start of a process takes longer than many a run.
+    It starts after a second, as the start of a process takes longer than many a run; or at once if other hosts see the
+    target, for which a process that was stopped within this second would look dead.
     """
 
-    def __init__(self, descriptor: int, marker: Marker) -> None:
+    def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
         """Take over the open marker."""
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
-        self._starter = threading.Thread(target=self._start, name="strakes-heart", daemon=True)
+        if at_once:
+            self._start()
+        self._starter = threading.Thread(target=self._start_later, name="strakes-heart", daemon=True)
         self._starter.start()
 
-    def _start(self) -> None:
+    def _start_later(self) -> None:
         """Start the child process; try again as long as the machine has too many processes."""
         while self._child is None and not self._stopping.wait(_FIRST_BEAT_S):
-            with suppress(OSError):
-                self._child = subprocess.Popen(
-                    (*calls.CHILD, "beat", str(self._descriptor), str(HEARTBEAT_S), self._marker.to_bytes().decode()),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=[self._descriptor],
-                    start_new_session=True,
-                )
+            self._start()
+
+    def _start(self) -> None:
+        with suppress(OSError):
+            self._child = subprocess.Popen(
+                (*calls.CHILD, "beat", str(self._descriptor), str(HEARTBEAT_S), self._marker.to_bytes().decode()),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[self._descriptor],
+                start_new_session=True,
+            )
 
     def stop(self, patience_s: float) -> bool:
         """Stop the heartbeat. Return False if a hanging target blocks it for more than ``patience_s`` seconds."""
@@ -90,7 +96,7 @@ class Heart:
 class Workspace:
     """Directory ``DIR/strakes-RUN`` with a marker and a heartbeat. A context manager that removes it at the end."""
 
-    def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
+    def __init__(self, path: Path, parent: int, directory: int, heart: Heart, *, keep: bool) -> None:
         self.path = path
         self._parent = parent
         self._directory = directory
@@ -99,7 +105,7 @@ class Workspace:
         """Directory of the last measured cell, kept unless another measurement follows."""
         self._closed = False
         self._hangs = False
-        self._heart = Heart(heart, marker)
+        self._heart = heart
         calls.hold(str(path), directory)
 
     @classmethod
@@ -144,7 +150,7 @@ class Workspace:
             except OSError as error:
                 raise _cannot_make(real, error) from error
             undo.pop_all()
-        return cls(real / name, parent, opened[0], marker, opened[1], keep=keep)
+        return cls(real / name, parent, opened[0], Heart(opened[1], marker, at_once=mount.remote), keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
         """Stop the heartbeat and remove the workspace; return the entries that are left for ``strakes clean``."""

@@ -60,6 +60,17 @@ def test_the_address_of_metrics_is_printed_as_browsers_take_it(
     assert f"the store is inside {tmp_path}" in printed.err
 
 
+@pytest.mark.parametrize("address", ["300.1.1.1:9000", "192.0.2.1:0", "x" * 300 + ":0"])
+def test_an_address_of_metrics_that_cannot_be_used_is_refused_before_the_directory_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr("strakes.cli.watch._target", lambda *_: pytest.fail("it was read"))
+    words = ["run", str(tmp_path), "--store", f"{tmp_path}/store", "--metrics", address]
+    with pytest.raises(EnvironmentLacksError, match="metrics cannot be served") as caught:
+        command.main(words, standalone_mode=False)
+    assert "--metrics 127.0.0.1:9817" in caught.value.remedy and not list(tmp_path.iterdir())
+
+
 def test_a_directory_that_is_given_twice_is_watched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fs").mkdir()
     (tmp_path / "link").symlink_to("fs")

@@ -37,7 +37,7 @@ from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
-    from strakes.watch.live import LiveWatch
+    from strakes.watch.metrics import Metrics
     from strakes.watch.ring import Ring
 
 FalseAlarms = Annotated[
@@ -151,6 +151,7 @@ def run_command(
 
     from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
+    from strakes.watch.metrics import Metrics
     from strakes.watch.ring import Ring
     from strakes.watch.sources import sources_of
     from strakes.watch.values import line
@@ -158,6 +159,9 @@ def run_command(
 
     if levels and no_probe:
         raise BadInputError("--level needs the probe", remedy="Leave out --no-probe, or --level.")
+    shown = Metrics()
+    if metrics is not None:
+        _serve(shown, *metrics)
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
     # Directories of one file system have the same counters, so these are read once.
@@ -178,10 +182,9 @@ def run_command(
         watch=Watch(false_alarms_a_month),
         levels=levels,
         probe=not no_probe,
+        metrics=shown,
         say=lambda event: say(line(event)),
     )
-    if metrics is not None:
-        _serve(live, *metrics)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
@@ -212,13 +215,13 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         return detect_unanswering(directory, servers)
 
 
-def _serve(live: LiveWatch, address: str, port: int) -> None:
+def _serve(metrics: Metrics, address: str, port: int) -> None:
     """Serve metrics over HTTP and print their URL. Raises EnvironmentLacksError if the port cannot be used."""
     from strakes.watch.metrics import serve
 
     where = f"[{address}]" if ":" in address else address
     try:
-        say(f"metrics: http://{where}:{serve(live.metrics, address, port)}/metrics")
+        say(f"metrics: http://{where}:{serve(metrics, address, port)}/metrics")
     except (OSError, OverflowError, UnicodeError) as error:
         remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
         why = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -127,10 +127,11 @@ class LiveWatch:
         watch: Watch | None = None,
         levels: Sequence[ServiceLevel] = (),
         probe: bool = True,
+        metrics: Metrics | None = None,
         say: Callable[[WatchEvent], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self._watch = watch or Watch()
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock

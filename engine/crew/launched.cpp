@@ -62,4 +62,11 @@ bool speaks_for_all(const Variables& variable) {
     return true;
 }
 
+bool all_on_this_node(const Variables& variable) {
+    if (const auto here = counted(variable, "MPI_LOCALNRANKS")) return here == counted(variable, "PMI_SIZE");
+    if (const auto here = counted(variable, "OMPI_COMM_WORLD_LOCAL_SIZE"))
+        return here == counted(variable, "OMPI_COMM_WORLD_SIZE");
+    return counted(variable, "SLURM_STEP_NUM_NODES") == 1U;
+}
+
 }  // namespace strakes

@@ -31,6 +31,9 @@ std::string_view language_for(std::string_view library, const Variables& variabl
 // Returns whether this task should print the error for all tasks. Reads the launcher's rank variables, not MPI's rank.
 bool speaks_for_all(const Variables& variable);
 
+// Returns whether the launcher says that it started all ranks on this node.
+bool all_on_this_node(const Variables& variable);
+
 // Parses a whole number up to 2^31. Returns nothing for any other text.
 std::optional<std::uint32_t> count_from(std::string_view text);
 

@@ -47,10 +47,18 @@ std::string library_name() {
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe): set by nobody
 
-// Disables a time-out of UCX, which drops an idle connection after some 16 s without an answer; MPICH crashes when it
-// uses the connection again. Lost processes are detected by their silence, whose limit the user can set.
-void let_links_be_away() {
-    ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
+// Sets options of UCX and Open MPI that the user has not set.
+void choose_transports() {
+    const auto choose = [](const char* name, const char* value) {
+        ::setenv(name, value, 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
+    };
+    // UCX drops an idle connection after some 16 s without an answer; MPICH crashes when it uses the connection again.
+    // Lost processes are detected by their silence, whose limit the user can set.
+    if (!all_on_this_node(variable)) return choose("UCX_TCP_KEEPIDLE", "inf");
+    // Otherwise, both listen on TCP ports for peers. UCX ends a rank that receives other bytes there.
+    choose("UCX_TLS", "self,sm");
+    choose("OMPI_MCA_pml", "ob1");
+    choose("OMPI_MCA_btl", "self,vader");
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -167,7 +175,7 @@ int run_engine(int signals, std::span<const std::string_view> arguments) {
     }
     ::signal(SIGUSR1, SIG_IGN);  // Hydra announces the loss of a process with it
     stand_witness();
-    let_links_be_away();
+    choose_transports();
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         refuse("MPI cannot be initialised");

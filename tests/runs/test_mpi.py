@@ -6,7 +6,9 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -77,6 +79,35 @@ def test_processes_have_a_limit_between_them(engine: MpiEngine, workspace: Works
     for sample in result.samples:
         assert sample.operations_per_s <= 400.5
         assert sample.impact is not None and sample.impact.held_back_s > 0
+
+
+def sockets_of(pid: int) -> set[str]:
+    return {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir() if "socket:" in os.readlink(each)}
+
+
+def listening() -> dict[str, int]:
+    """Return socket -> port of all TCP sockets that wait for connections."""
+    rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
+    return {f"socket:[{row[9]}]": int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+
+
+@needs_mpi
+@pytest.mark.parametrize("mpiexec", ["mpiexec", "mpiexec.openmpi"])
+def test_bytes_from_other_users_do_not_reach_ranks_of_one_node(workspace: Workspace, mpiexec: str) -> None:
+    """Ranks inherit the port of their launcher, which must ignore bytes that are not from its own processes."""
+    if mpiexec != "mpiexec" and shutil.which(mpiexec) is None:
+        pytest.skip(f"{mpiexec} is not installed")
+    with MpiEngine(Launch("mpi", 2, mpiexec=None if mpiexec == "mpiexec" else Path(mpiexec))) as engine:
+        for process in engine.start().ranks:
+            rank = int(process.split()[1])
+            launcher = int(Path(f"/proc/{rank}/stat").read_text().rpartition(")")[2].split()[1])
+            assert (sockets_of(rank) - sockets_of(launcher)).isdisjoint(listening())
+            for port in {port for one, port in listening().items() if one in sockets_of(launcher)}:
+                for garbage in (os.urandom(3000), bytes(3000), b"\xff" * 8):
+                    with socket.create_connection(("localhost", port)) as connection:
+                        connection.sendall(garbage)
+        result = engine.run(Plan(2, SHORT.phases), workspace.path, "c", 60)
+    assert (result.ended, result.errors) == ("ok", ())
 
 
 @needs_mpi

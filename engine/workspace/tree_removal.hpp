@@ -91,6 +91,7 @@ class TreeRemoval {
     // than the one before, names that are gone when they are to be removed, all names, and names of subdirectories that
     // are kept in memory. The largest known directories have 10 million names.
     static constexpr int kMostIdleLooks = 3;
+    static constexpr auto kKept = "it is listed again after its removal: its server keeps it, or a process makes it";
     static constexpr std::size_t kMostVanished = 1'000'000;
     static constexpr std::size_t kMostListed = 100'000'000;
     static constexpr std::size_t kMostFound = 10'000'000;
@@ -126,14 +127,12 @@ class TreeRemoval {
         std::vector<std::string> paths;
         std::optional<Failure> failure;
 
-        void add(const char* operation, const std::string& path, int error) {
-            if (!failure) failure = call_failure(operation, path, error);
+        void add(const char* operation, const std::string& path, int error, const char* why = nullptr) {
+            if (!failure) {
+                failure = call_failure(operation, path, error);
+                if (why != nullptr) failure->why = why;
+            }
             if (paths.size() < kMostLeft) paths.push_back(path);
-        }
-        void add_because(const std::string& path, const char* why) {
-            const bool first = !failure;
-            add("readdir", path, ENOTEMPTY);
-            if (first) failure->why = why;
         }
         void take(Left&& other) {
             if (!failure) failure = std::move(other.failure);
@@ -259,16 +258,14 @@ class TreeRemoval {
                 met += fate != Fate::skipped ? 1 : 0;
                 if (fate == Fate::removed) last = entry->d_name;
                 if ((fate == Fate::vanished && ++vanished == kMostVanished) || ++listed == kMostListed) {
-                    left.add_because(path, "its list of names does not end");
+                    left.add("readdir", path, ENOTEMPTY, "its list of names does not end");
                     return;
                 }
             }
             progress = !last.empty();
             if (met >= met_before) ++idle;
             if (progress && idle == kMostIdleLooks) {
-                left_now.add_because(
-                    path + "/" + last,
-                    "it is listed again after its removal: its server keeps it, or a process makes it");
+                left_now.add("readdir", path + "/" + last, ENOTEMPTY, kKept);
                 break;
             }
             met_before = met;
@@ -311,19 +308,17 @@ class TreeRemoval {
             const Descriptor directory(enter_directory(parent, name.c_str()));
             struct stat status{};  // a Btrfs subvolume is not a mount point
             if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
-                empty(directory.get(), path, depth, left, walk);
+                remove_entries(directory.get(), path, left, [&](const dirent& entry, Left& left_now) {
+                    const std::string below = entry.d_name, below_path = path + "/" + below;
+                    return remove(directory.get(), below, below_path, may_be_directory(entry), depth + 1, left_now,
+                                  walk);
+                });
         }
         if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return removed_one(walk);
         if (errno == ENOENT) return Fate::vanished;
         if (left.paths.size() == left_before)
             left.add("rmdir", path, errno);  // otherwise an entry of the directory is listed
         return Fate::left;
-    }
-    void empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {
-        remove_entries(directory, path, left, [&](const dirent& entry, Left& left_now) {
-            const std::string name = entry.d_name;
-            return remove(directory, name, path + "/" + name, may_be_directory(entry), depth + 1, left_now, walk);
-        });
     }
 
     int directory_;

@@ -81,8 +81,8 @@ std::optional<Workspace::Fault> Workspace::make_objects([[maybe_unused]] const s
     S3Place::choose(directory, id);
     if (auto failure = S3Place::look()) return Fault{*failure, failure->error_name == "EEXIST" ? "id" : ""};
     const std::string note = kObjectsNote + id, text = S3Place::note();
-    const Descriptor file(
-        ::openat(parent_.get(), note.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    ::unlinkat(parent_.get(), note.c_str(), 0);
+    const Descriptor file(::openat(parent_.get(), note.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
         return fault("write", note, errno, "the note about the plan's objects cannot be written", "", "");
     if (auto failure = S3Place::make()) {

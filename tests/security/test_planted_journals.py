@@ -70,7 +70,7 @@ def of_a_lab(store: Path) -> Path:
     return place / JOURNAL
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "pipe"])
+@pytest.mark.parametrize("kind", [*KINDS, "pipe", "state of another"])
 @pytest.mark.parametrize(
     "words", ["status", "status lab", "exec lab n x", "mount lab", "down lab", "up tmpfs --name lab"]
 )
@@ -83,7 +83,9 @@ def test_a_lab_that_others_could_have_planted_is_refused(
     store = tmp_path / "strakes" / "lab"
     store.mkdir(parents=True)
     path = of_a_lab(store)
-    if kind == "pipe":
+    if kind == "state of another":
+        os.chown(tmp_path, OTHER, OTHER)
+    elif kind == "pipe":
         path.unlink()
         os.mkfifo(path)
     else:

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import open_kept, open_own, read_whole
+from strakes.base.processes import is_own_directory
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
@@ -32,9 +33,15 @@ ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 
 
 def labs_root() -> Path:
-    """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``."""
+    """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``.
+
+    Servers of labs obey files there. Raises BadInputError for root if other users can write to $XDG_STATE_HOME.
+    """
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
+        if os.geteuid() == 0 and os.path.lexists(state) and not is_own_directory(state):
+            what, why = "the directory of labs belongs to another user", "other users can write to $XDG_STATE_HOME"
+            raise BadInputError(what, where=state, why=why, remedy=ELSEWHERE)
         return Path(state, "strakes", "lab")
     return Path("/var/lib/strakes-lab") if os.geteuid() == 0 else Path.home() / ".local/state/strakes/lab"
 

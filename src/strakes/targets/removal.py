@@ -29,7 +29,7 @@ _MOST_NAMED = 100
 # Maximum number of passes that find no fewer entries than an earlier one: a server lists removed entries again, or
 # another process makes files. (Some file systems skip names while a directory shrinks, so one pass may not suffice.)
 _MOST_IDLE_PASSES = 3
-# Maximum number of names in a list that are gone when they are to be removed: a server's list may not end.
+# Maximum number of listed names that do not exist: a server's list may not end.
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories kept at a time. 100 bytes each.
 _MOST_INNER = 100_000
@@ -59,7 +59,7 @@ class Left:
 
 @dataclass
 class _OpenDirectory:
-    """A directory that is being emptied. ``inner``: subdirectories still to remove. ``more``: it has others, too."""
+    """A directory that is being emptied. ``inner``: subdirectories still to remove. ``more``: it has others."""
 
     name: str
     path: str
@@ -232,7 +232,7 @@ class _Emptying:
                 except FileNotFoundError:
                     vanished += 1
                     if vanished == _MOST_VANISHED:
-                        self._leave(level.path, f"its list does not end ({met:,} names of which {vanished:,} are gone)")
+                        self._leave(level.path, f"its list does not end ({vanished:,} of {met:,} names do not exist)")
                         raise _TooMuchLeftError from None
                 except OSError as error:
                     if error.errno in (errno.ENOTEMPTY, errno.EEXIST):

@@ -47,6 +47,15 @@ def default_root() -> Path:
         raise EnvironmentLacksError("the directory of the store is unknown", why=str(error), remedy=remedy) from error
 
 
+@contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Yield a descriptor, and close it."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 # Directories
 
 
@@ -78,11 +87,8 @@ def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
     # In a user namespace, the machine's root user has another number: the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
-    directory = _walk(os.open(start, _STEP), parts, trusted, make=make, name=path)
-    try:
+    with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path)) as directory:
         yield directory
-    finally:
-        os.close(directory)
 
 
 def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path) -> int:
@@ -132,22 +138,17 @@ def _step(part: str, directory: int, *, make: int) -> int:
 
 def _target(link: int, trusted: Collection[int], part: str) -> str:
     """Return the target of an open link, and close the link. Raises PlantedFileError if its owner is not trusted."""
-    try:
+    with closing(link):
         owner = os.fstat(link).st_uid
         if owner not in trusted:
             raise PlantedFileError(f"{part} is a link of another user (number {owner})", part)
         return os.readlink("", dir_fd=link)
-    finally:
-        os.close(link)
 
 
 def _sync(directory: int) -> None:
     """Sync a directory, so that new, renamed and removed names survive a crash."""
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-    try:
+    with closing(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Files in stores
@@ -198,11 +199,8 @@ def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
 
 def write_kernel_file(path: Path, text: str) -> None:
     """Write to a file in /proc or /sys, without creating or truncating it. Raises as :func:`open_kept`."""
-    descriptor = open_kept(path, os.O_WRONLY)
-    try:
+    with closing(open_kept(path, os.O_WRONLY)) as descriptor:
         os.write(descriptor, os.fsencode(text))
-    finally:
-        os.close(descriptor)
 
 
 def replace_kept(path: Path, content: bytes) -> None:
@@ -387,12 +385,11 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
     Links below ``top`` are never followed, even if they belong to root.
     """
     *parents, last = PurePosixPath(name).parts
-    with _directory(top) as directory:
-        below = _walk(os.dup(directory), parents, (), make=0o777, name=top / name)
-        try:
-            _replace(last, content, mode, below)
-        finally:
-            os.close(below)
+    with (
+        _directory(top) as directory,
+        closing(_walk(os.dup(directory), parents, (), make=0o777, name=top / name)) as below,
+    ):
+        _replace(last, content, mode, below)
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
@@ -405,7 +402,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
     except FileNotFoundError:
         _replace(name, content, None, directory)
         return None
-    try:
+    with closing(found):
         status = os.fstat(found)
         link, ours = stat.S_ISLNK(status.st_mode), status.st_uid in (0, os.geteuid())
         of_kernel = link and status.st_dev == os.stat("/proc/self").st_dev
@@ -419,8 +416,6 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         with os.fdopen(os.open(way[0], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, dir_fd=way[1]), "wb") as file:
             file.write(content)
         return None
-    finally:
-        os.close(found)
 
 
 def _replace(name: str, content: bytes, mode: int | None, directory: int) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.base.files import default_root, open_directory
+from strakes.base.files import closing, default_root, open_directory
 
 if TYPE_CHECKING:
     import subprocess
@@ -80,12 +80,10 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
         ended = os.pidfd_open(child.pid)
     except (AttributeError, OSError):  # Linux before 5.3, or the child was already waited for
         return child.wait(timeout_s)
-    try:
+    with closing(ended):
         poll = select.poll()
         poll.register(ended, select.POLLIN)
         over = poll.poll(max(0.0, min(timeout_s, _MOST_POLL_S)) * 1000)
-    finally:
-        os.close(ended)
     return child.wait(None if over else 0)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.files import closing
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.kind import CLIENT, Lab, load
@@ -270,8 +271,8 @@ def _remove_directory(place: Path) -> None:
         directory = os.open(place, _OPEN)
     except FileNotFoundError:
         return
-    parent = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    above = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    with closing(directory), closing(os.open(place.parent, above)) as parent:
         left = empty_directory(directory, str(place), spare=JOURNAL)
         if not left:
             with suppress(FileNotFoundError):
@@ -279,9 +280,6 @@ def _remove_directory(place: Path) -> None:
             left = remove_empty(parent, place.name, directory, str(place))
         if left:
             raise _not_removed(f"not everything of {place.name} could be removed", left[0].path, left[0].why, place)
-    finally:
-        os.close(directory)
-        os.close(parent)
 
 
 def _not_removed(what: str, where: str, why: str, place: Path) -> MeasurementError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import open_kept, open_own, read_whole
+from strakes.base.files import closing, open_kept, open_own, read_whole
 from strakes.base.processes import is_own_directory
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
@@ -99,7 +99,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
         return
     except OSError as error:
         raise BadInputError("this is not the directory of a lab", where=str(lab), why=error.strerror or "") from error
-    try:
+    with closing(directory):
         if os.fstat(directory).st_uid != os.geteuid():
             raise BadInputError("this directory belongs to another user", where=str(lab), remedy=ELSEWHERE)
         try:
@@ -115,8 +115,6 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
         if not (lab.exists() and os.path.samestat(lab.lstat(), os.fstat(directory))):
             raise removed_meanwhile(lab)
         yield True
-    finally:
-        os.close(directory)
 
 
 def removed_meanwhile(lab: Path) -> BadInputError:

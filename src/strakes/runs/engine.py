@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from strakes.base.errors import EnvironmentLacksError, ServersDeadError
+from strakes.base.files import closing
 from strakes.base.processes import engine_path
 from strakes.base.units import format_seconds
 from strakes.base.version import __version__
@@ -394,10 +395,8 @@ def sweep(directory: Path, name: str) -> tuple[str, ...]:
         workspace = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return (str(directory / name),)
-    try:
+    with closing(workspace):
         return tuple(left.path for left in remove_with_limit(workspace, name, str(directory / name)))
-    finally:
-        os.close(workspace)
 
 
 def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.files import closing
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
@@ -47,10 +48,8 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
         raise BadInputError(
             "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user who can read it."
         ) from error
-    try:
+    with closing(parent):
         return _clean(real, parent, dry_run=dry_run, force=force)
-    finally:
-        os.close(parent)
 
 
 def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanReport:
@@ -96,22 +95,17 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     others = []
     names: list[str] = []
-    try:
+    with closing(opened):
         with suppress(MeasurementError):
             names = _names_like_ours(opened, directory)
         for name in names:
             with suppress(OSError):
-                inside = enter(opened, name)
-                try:
+                with closing(enter(opened, name)) as inside:
                     marker = read_marker(inside, name)
-                finally:
-                    os.close(inside)
                 if not isinstance(marker, Marker) or marker.run.startswith(WATCH_RUN):
                     continue
                 if marker.run.split(".")[0] != run and marker.seems_live():
                     others.append(f"run {marker.run}, {marker.process}")
-    finally:
-        os.close(opened)
     return tuple(others)
 
 

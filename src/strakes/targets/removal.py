@@ -19,6 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
+from strakes.base.files import closing
 from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
@@ -96,10 +97,8 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
         directory = enter(parent, name)
     except OSError as error:
         return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
-    try:
+    with closing(directory):
         return empty_directory(directory, path) or remove_empty(parent, name, directory, path)
-    finally:
-        os.close(directory)
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
+from strakes.base.files import closing
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
 from strakes.targets.calls import find_directory
@@ -245,11 +246,8 @@ def refuse_workspace(real: Path) -> None:
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
         with suppress(OSError):
-            directory = os.open(place, _OPEN)
-            try:
+            with closing(os.open(place, _OPEN)) as directory:
                 ours = isinstance(read_marker(directory, place.name), Marker)
-            finally:
-                os.close(directory)
             if ours:
                 remedy = f"Give {place.parent} instead, or remove this directory with: strakes clean {place.parent}"
                 raise BadInputError("strakes itself made this directory for a run", where=str(place), remedy=remedy)
@@ -294,7 +292,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
         raise BadInputError(what, where=path, why=os.strerror(error.errno or 0), remedy=remedy) from error
-    try:
+    with closing(directory):
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
@@ -311,8 +309,6 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             raise MeasurementError(
                 "files of an earlier attempt of this run cannot be removed", where=left[0].path, why=left[0].why
             )
-    finally:
-        os.close(directory)
 
 
 def holds_nothing(directory: int) -> bool:

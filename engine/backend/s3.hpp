@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -111,10 +110,9 @@ class S3Place {
     // endpoint, bucket and prefix for `strakes clean`, but no credentials.
     [[nodiscard]] static std::string note();
 
-    // Aborts unfinished uploads, removes all objects below the prefix and then the marker. Does nothing if the marker
-    // is missing. Adds the number of removed objects to `removed` and returns the failure, if any.
-    [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed,
-                                                      std::chrono::hours limit = std::chrono::hours(1'000));
+    // Aborts unfinished uploads, removes all objects below the prefix and then the marker, within an hour. Does nothing
+    // if the marker is missing. Adds the number of removed objects to `removed` and returns the failure, if any.
+    [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed);
 };
 
 }  // namespace strakes

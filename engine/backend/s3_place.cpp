@@ -170,10 +170,10 @@ std::optional<Failure> S3Place::join() {
     return failure_of("HEAD", connection, answer.error, marker(), "a node does not see the objects of another node");
 }
 
-std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed, std::chrono::hours limit) {
+std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
     const std::string& prefix = of_plan();
     S3Connection connection;
-    connection.end_at(std::chrono::steady_clock::now() + limit);
+    connection.end_at(std::chrono::steady_clock::now() + std::chrono::hours(1));
     const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
     if (there.error == ENOENT) {
         std::string mark;

@@ -69,19 +69,6 @@ void choose_transports() {
 
 constexpr int kSignalled = 128;  // exit status as in shells: 128 plus the signal number
 
-sigset_t signals_to_see() {
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&signals, signal);
-    return signals;
-}
-
-// Delays the exit: when a rank ends, launchers end all ranks and lose the output that ranks write at that moment.
-void let_the_others_speak() {
-    constexpr timespec kWhile{0, 500'000'000};
-    ::nanosleep(&kWhile, nullptr);
-}
-
 [[noreturn]] void watch(pid_t child, const sigset_t& signals) {
     for (;;) {
         const int signal = ::sigwaitinfo(&signals, nullptr);
@@ -92,7 +79,9 @@ void let_the_others_speak() {
         if (WIFSIGNALED(status))
             std::fprintf(stderr, "strakes-engine-mpi: PID %d RUNNING AT %s was ended by signal %d\n", child,
                          host_name().c_str(), WTERMSIG(status));
-        let_the_others_speak();
+        // When a rank ends, launchers end all ranks and lose the output that ranks write at that moment.
+        constexpr timespec kWhile{0, 500'000'000};
+        ::nanosleep(&kWhile, nullptr);
         ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status));
     }
 }
@@ -103,8 +92,9 @@ void let_the_others_speak() {
 // fork() fails, the process continues without this parent.
 void stand_witness() {
     ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, a child leaves no exit status
-    const sigset_t signals = signals_to_see();
-    sigset_t before;
+    sigset_t signals, before;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&signals, signal);
     ::sigprocmask(SIG_BLOCK, &signals, &before);
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();

@@ -1,7 +1,6 @@
 #include <sys/prctl.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -29,9 +28,9 @@ nlohmann::json removal_of(const std::string& prefix) {
     if (const std::string wrong = S3Access::wrong(); !wrong.empty()) return {{"why", wrong}};
     S3Place::choose(prefix.substr(0, slash), prefix.substr(slash + 1, prefix.size() - slash - 2));
     std::atomic<std::uint64_t> removed{0};
-    constexpr std::chrono::hours kMost{1};
-    if (const auto failure = S3Place::empty(removed, kMost))
-        return {{"why", failure->operation + ": " + failure->why + "; objects removed: " + std::to_string(removed)}};
+    if (const auto failure = S3Place::empty(removed))
+        return {
+            {"why", failure->operation + ": " + failure->why + "; objects removed: " + std::to_string(removed.load())}};
     return {{"removed", removed.load()}};
 }
 #else

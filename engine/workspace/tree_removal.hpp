@@ -60,12 +60,11 @@ class TreeRemoval {
         Walk walk{.pace = pace, .opened = {}};
         for (std::size_t i = next_.fetch_add(1); i < pieces_.size(); i = next_.fetch_add(1)) {
             const Piece& piece = pieces_[i];
-            if (piece.name.empty()) {
-                remove_part(piece, left, walk);
-                continue;
-            }
             const std::string path = shared_[piece.shared].path + "/" + piece.name;
-            remove(directory_of(piece.shared, walk.opened), piece.name, path, true, 0, left, walk);
+            if (piece.name.empty())
+                remove_part(piece, left, walk);
+            else
+                remove(directory_of(piece.shared, walk.opened), piece.name, path, true, 0, left, walk);
         }
         const std::lock_guard lock(mutex_);
         left_.take(std::move(left));
@@ -87,9 +86,8 @@ class TreeRemoval {
   private:
     // Plans create at most 17 levels of directories. Deeper directories are not part of a plan.
     static constexpr int kMostLevels = 32;
-    // Limits in case a server lists removed entries again, or its list does not end: passes that find no fewer entries
-    // than the one before, names that are gone when they are to be removed, all names, and names of subdirectories that
-    // are kept in memory. The largest known directories have 10 million names.
+    // Limits for servers that list removed entries again or without end: passes that find no fewer entries, listed
+    // names that do not exist, all names (known directories have 10 million), and names of subdirectories.
     static constexpr int kMostIdleLooks = 3;
     static constexpr auto kKept = "it is listed again after its removal: its server keeps it, or a process makes it";
     static constexpr std::size_t kMostVanished = 1'000'000;
@@ -240,8 +238,8 @@ class TreeRemoval {
         if (!own || ::fstat(own.get(), &status) != 0 || status.st_dev != device_) return -1;
         return opened.emplace(shared, std::move(own)).first->second.get();
     }
-    // Call remove_one(entry, left), which returns what became of the entry. Some file systems skip entries while others
-    // are removed, so the directory `path` is read until a pass removes nothing.
+    // Call remove_one(entry, left) for all entries of the directory `path`. Some file systems skip entries while others
+    // are removed, so it is read until a pass removes nothing.
     template <class RemoveOne>
     static void remove_entries(int directory, const std::string& path, Left& left, RemoveOne remove_one) {
         Left left_now;
@@ -255,7 +253,7 @@ class TreeRemoval {
             while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
                 if (is_dot(entry->d_name)) continue;
                 const Fate fate = remove_one(*entry, left_now);
-                met += fate != Fate::skipped ? 1 : 0;
+                if (fate != Fate::skipped) ++met;
                 if (fate == Fate::removed) last = entry->d_name;
                 if ((fate == Fate::vanished && ++vanished == kMostVanished) || ++listed == kMostListed) {
                     left.add("readdir", path, ENOTEMPTY, "its list of names does not end");

@@ -115,12 +115,10 @@ std::optional<Workspace::Fault> Workspace::make_here(const std::string& director
 }
 
 std::optional<Workspace::Fault> Workspace::join(const std::string& directory, const std::string& id) {
-    constexpr std::string_view kRemedy =
-        "Give a directory on a file system that all nodes have mounted at the same place.";
     auto failed = join_here(directory, id);
     if (failed) {
         failed->failure.what = "a node does not see the directory that another node uses";
-        failed->failure.remedy = kRemedy;
+        failed->failure.remedy = "Give a directory on a file system that all nodes have mounted at the same place.";
         failed->key = "directory";
     }
     return failed;

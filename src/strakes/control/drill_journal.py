@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.base.files import make_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, make_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
@@ -80,8 +80,7 @@ def put_right_open(path: Path, descriptor: int) -> str:
 
     Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone.
     """
-    own = _reopened(path, descriptor)
-    try:
+    with closing(_reopened(path, descriptor)) as own:
         fcntl.flock(own, fcntl.LOCK_EX)
         content = os.pread(own, _MOST_BYTES + 1, 0)
         if not content:
@@ -92,8 +91,6 @@ def put_right_open(path: Path, descriptor: int) -> str:
         with suppress(OSError):
             remove_kept(path)
         return not_needed or pending.undo.text
-    finally:
-        os.close(own)
 
 
 def _reopened(path: Path, descriptor: int) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import create_kept, open_directory, open_kept, remove_kept
+from strakes.base.files import closing, create_kept, open_directory, open_kept, remove_kept
 from strakes.control.knob_journal import Owner
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -113,12 +113,9 @@ def _file(place: KnobPlace) -> Path:
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock in the body, so that only one process at a time reads and replaces records. Raises OSError."""
     os.close(open_directory(path.parent, make=0o755))
-    lock = open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)
-    try:
+    with closing(open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(lock)
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
 from strakes.base.processes import process_start
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -139,11 +139,9 @@ def locked(root: Path) -> Iterator[None]:
         descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error(error, place) from error
-    try:
+    with closing(descriptor):
         _lock(descriptor, place, wait=True)
         yield
-    finally:
-        os.close(descriptor)
 
 
 class KnobJournal:
@@ -343,10 +341,8 @@ def _is_locked(path: Path) -> bool:
         descriptor = open_kept(path, os.O_RDWR)
     except OSError:
         return False
-    try:
+    with closing(descriptor):
         return not _lock(descriptor, path, wait=False)
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.base.files import write_kernel_file
+from strakes.base.files import closing, write_kernel_file
 from strakes.targets.command import Completed, Runner, Servers
 from strakes.targets.lustre_tool import read_params, set_param
 
@@ -174,11 +174,8 @@ class KnobPlace:
 
     def _read_file(self) -> str:
         try:
-            descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
-            try:
+            with closing(os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)) as descriptor:
                 return os.fsdecode(os.read(descriptor, _MOST_BYTES))
-            finally:
-                os.close(descriptor)
         except OSError as error:
             raise self._of_file(error, "cannot be read") from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError
 from strakes.base.file_kinds import refuse_other_kind
-from strakes.base.files import default_root, make_directory, make_new_directory, open_directory
+from strakes.base.files import closing, default_root, make_directory, make_new_directory, open_directory
 from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
@@ -211,12 +211,8 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 def _remove(run: Path) -> None:
     """Remove the directory of a run without following mounts or links; ignore failures."""
-    with suppress(OSError):
-        parent = open_directory(run.parent)
-        try:
-            remove_tree(parent, run.name)
-        finally:
-            os.close(parent)
+    with suppress(OSError), closing(open_directory(run.parent)) as parent:
+        remove_tree(parent, run.name)
 
 
 def _fingerprint(summary: RunSummary) -> str:

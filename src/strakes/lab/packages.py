@@ -103,6 +103,6 @@ def _run(argv: Sequence[str]) -> str:
             process.send_signal(signal.SIGINT)
             process.wait()
             raise
-        output.seek(0)
+        output.seek(max(0, output.seek(0, os.SEEK_END) - (1 << 16)))
         text = output.read().decode(errors="replace")
         return "" if status == 0 else last_lines(text, 3) or f"apt-get ended with status {status}"

@@ -108,14 +108,14 @@ def counted(number: float, noun: str, several: str = "") -> str:
 def format_bytes(count: float) -> str:
     """Return a size in binary units; whole numbers have no decimals.
 
-    >>> format_bytes(65536), format_bytes(1536), format_bytes(3901)
-    ('64 KiB', '1.50 KiB', '3.81 KiB')
+    >>> format_bytes(65536), format_bytes(1536), format_bytes(GIB - 4096)
+    ('64 KiB', '1.50 KiB', '1.00 GiB')
     """
     value = float(count)
     if not math.isfinite(value):
         return "unknown"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
+        if abs(value) < 1023.5 or unit == "TiB":  # from 1023.5 on, the number would be rounded to 1,024
             break
         value /= 1024
     text = f"{value:.0f}" if value == int(value) else _significant(value)

@@ -92,20 +92,15 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
 
 def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
     """Return a judgement with the grade "likely" or "undecided", and the p-value against the opposite judgement."""
-    within = [
-        population.posterior(contrast).within(_log(part.low), _log(part.high))
-        for part, contrast in zip(parts, contrasts, strict=True)
-    ]
+    pairs = list(zip(parts, contrasts, strict=True))
+    within = [population.posterior(contrast).within(_log(part.low), _log(part.high)) for part, contrast in pairs]
     weakest = min(range(len(parts)), key=within.__getitem__)
     holds = within[weakest] >= 0.5
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
-    pairs = list(zip(parts, contrasts, strict=True))
-    # The data decided which side is tested, so double the p-value.
-    p = 2 * (
-        max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
-    )
+    p = max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     ratios = tuple(map(_ratio, contrasts))
-    return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, p)
+    # The data decided which side is tested, so double the p-value.
+    return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, 2 * p)
 
 
 def _log(value: float) -> float:

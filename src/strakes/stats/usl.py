@@ -70,11 +70,6 @@ class Scalability:
     worst_residual: float
 
     @property
-    def rate_of_one(self) -> Interval:
-        """Interval of the rate of one client."""
-        return self._interval([law.rate_of_one for law in self.resampled], self.law.rate_of_one)
-
-    @property
     def contention(self) -> Interval:
         """Interval of the share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)

@@ -50,11 +50,7 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
         sets = _sets(phase)
         if backend:
             reasons_by_phase[phase.name] = f"{backend}: {absent[backend]['why']}"
-        elif (
-            needed := next(
-                (lost[needed_set] for needed_set in sets if needed_set in lost and not sets[needed_set]), None
-            )
-        ) is not None:
+        elif needed := next((lost[one] for one, creates in sets.items() if one in lost and not creates), ""):
             reasons_by_phase[phase.name] = f"the phase {needed}, whose files it needs, is skipped"
         for file_set, creates in sets.items():
             if creates and phase.name in reasons_by_phase:

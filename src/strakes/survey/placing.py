@@ -30,13 +30,12 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
     why: list[str] = []
     before = session.writer.run.events
     for applied in (
-        given
+        made
         for name, side in session.sides.items()
-        for given in side.places.make(c for c in cells if c.place.target == name)
+        for made in side.places.make(c for c in cells if c.place.target == name)
     ):
-        event = LayoutGiven(
-            applied.wanted, applied.given and replace(applied.given, components=()), applied.differences
-        )
+        given = applied.given and replace(applied.given, components=())
+        event = LayoutGiven(applied.wanted, given, applied.differences)
         if event not in before:
             session.writer.append_event(event)
         if applied.differences:

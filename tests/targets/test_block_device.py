@@ -48,6 +48,16 @@ def test_a_whole_disk_is_its_own_device(sysfs: Path) -> None:
     assert device.total_bytes == 2048000 * 512
 
 
+def test_the_file_system_below_a_loop_device_is_known(sysfs: Path) -> None:
+    loop = sysfs / "devices/virtual/block/loop0/loop"
+    loop.mkdir(parents=True)
+    (loop / "backing_file").write_text("/proc/image\n")
+    (sysfs / "dev/block/7:0").symlink_to(loop.parent)
+    device = block_device_of(mount_on("7:0"), sysfs)
+    assert device is not None
+    assert (device.backing_file, device.backing_file_system) == ("/proc/image", "proc")
+
+
 def test_a_device_with_few_attributes_is_described(sysfs: Path) -> None:
     bare = sysfs / "devices/virtual/block/dm-0"
     bare.mkdir(parents=True)

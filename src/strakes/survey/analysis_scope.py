@@ -13,21 +13,18 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     """Return the scope of a run as text. ``measured_ranks``: numbers of ranks of the measured cells.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
-    'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the
-    servers'
+    'one client measured: 1 to 8 processes on node n1; this says nothing about more clients or about the limits of
+    the servers'
     """
-    ranks = _span(measured_ranks)
+    processes = _span(measured_ranks)
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
-    where = (
-        gettext("node {name}", name=nodes[0])
-        if len(nodes) == 1
-        else gettext("{count} nodes ({names})", count=len(nodes), names=", ".join(nodes))
-    )
+    several = gettext("{count} nodes ({names})", count=len(nodes), names=", ".join(nodes))
+    where = gettext("node {name}", name=nodes[0]) if len(nodes) == 1 else several
     # With libcephfs, each rank is a client with its own session.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
     mounts = ngettext("one client", "{count} clients (one on each node)", len(nodes))
     if not sessions:
-        measured = gettext("{clients} measured: {ranks} on {where}", clients=mounts, ranks=ranks, where=where)
+        measured = gettext("{clients} measured: {ranks} on {where}", clients=mounts, ranks=processes, where=where)
         limits = gettext("this says nothing about more clients or about the limits of the servers")
         return f"{measured}; {limits}"
     inside = gettext(
@@ -41,18 +38,18 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     return f"{inside}; {gettext('this says nothing about more nodes')}"
 
 
-# Messages on the number of ranks or clients: for one, for several, for a range.
+# Messages on the number of processes or clients: for one, for several, for a range.
 _NUMBERS = {
-    "rank": ("1 rank", "{high} ranks", "{low} to {high} ranks"),
+    "process": ("1 process", "{high} processes", "{low} to {high} processes"),
     "client": ("1 client", "{high} clients", "{low} to {high} clients"),
 }
 
 
-def _span(numbers: Sequence[int], noun: str = "rank") -> str:
+def _span(numbers: Sequence[int], noun: str = "process") -> str:
     """Return the range of some numbers, with a noun, as text.
 
     >>> _span([4]), _span([1, 2, 8]), _span([1])
-    ('4 ranks', '1 to 8 ranks', '1 rank')
+    ('4 processes', '1 to 8 processes', '1 process')
     """
     low, high = min(numbers, default=0), max(numbers, default=0)
     one, several, span = _NUMBERS[noun]

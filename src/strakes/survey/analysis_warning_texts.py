@@ -12,8 +12,8 @@ TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
     "answered-before": "{who} read only {counted} of {read}: a cache, or a device without counters, answered the rest.",
-    "cache-below": "The device is a loop device on the file {file}: the page cache below it may answer reads, even "
-    "with O_DIRECT.",
+    "cache-below": "The device is a loop device on the file {file}: this node's memory may answer reads, even with "
+    "O_DIRECT.",
     "cache-unseen": "{file_system} also keeps data in {cache}: it is not known how many of the reads this cache "
     "answered.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
@@ -31,9 +31,6 @@ TEXTS: Mapping[str, str] = {
     "node-unlike": "{nodes}.",
     "begun-apart": "In {apart} of {phases} phases, the ranks started more than {limit} apart: at worst {worst} "
     "({share} of that phase), rank {rank} last.",
-    "begun-apart-crowded": "In {apart} of {phases} phases, the ranks started more than {limit} apart: at worst {worst} "
-    "({share} of that phase), rank {rank} last; their machine has fewer processors than ranks, so they cannot all "
-    "start at the same moment.",
     "counters-unread": "{servers}",
     "server-changed": "{servers}.",
     "service-interrupted": "{interruptions} Disturbed runs that were repeated: {runs}.",
@@ -59,16 +56,16 @@ TEXTS: Mapping[str, str] = {
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",
-    "cache-below": "cache-suspect",
-    "begun-apart-crowded": "begun-apart",
     "held-back-bytes": "held-back",
     "service-interrupted-once": "service-interrupted",
     "stopped-for-others": "gave-way",
 }
 
+_ON_STORAGE = "Give a directory on the storage that you want to measure."
 REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
     "nodes read the data.",
+    "cache-below": _ON_STORAGE,
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
     "--servers lets the servers count their reads.",
     "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
@@ -80,7 +77,7 @@ REMEDIES: Mapping[str, str] = {
     "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
     "warning says that runs were not repeated.",
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
-    "memory-file-system": "Give a directory on the storage that you want to measure.",
+    "memory-file-system": _ON_STORAGE,
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
     "background-load": "Rates are lower than on a quiet machine: repeat when nothing else runs.",
     "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "

@@ -58,7 +58,6 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_limits(run, results),
         *_cache(results),
         *amount_warnings(results),
-        *_cache_below(results),
         *_few_runs(results),
         *_hints(results),
         *_target(run),
@@ -88,8 +87,16 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
 
 def _file_system(results: Results) -> Iterator[RunWarning]:
     file_system = str(results.facts.get("file_system", "the file system"))
+    device = results.facts.get("block_device") or {}
+    below = str(device.get("backing_file_system", ""))
     if file_system in MEMORY_FILE_SYSTEMS:
         yield warning("memory-file-system", file_system=file_system)
+    elif below in MEMORY_FILE_SYSTEMS:
+        place = gettext("{file_system}, in a file on {below}", file_system=file_system, below=below)
+        yield warning("memory-file-system", file_system=place)
+    elif device.get("backing_file"):  # O_DIRECT does not bypass the page cache below this file
+        reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
+        yield warning("cache-below", reads, file=device["backing_file"])
     if results.facts.get("direct_io", True) is False:
         yield warning("direct-refused", file_system=file_system)
 
@@ -188,13 +195,6 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
     return (amounts, f"Servers ({', '.join(sorted(_regular(figure)[0].servers))})") if amounts else None
 
 
-def _cache_below(results: Results) -> Iterator[RunWarning]:
-    """Yield a warning on a loop device: O_DIRECT does not bypass the page cache below its file."""
-    if file := str((results.facts.get("block_device") or {}).get("backing_file", "")):
-        reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
-        yield warning("cache-below", reads, file=file)
-
-
 def _few_runs(results: Results) -> Iterator[RunWarning]:
     few: dict[int, list[str]] = {}
     for figure in _measured(results):
@@ -211,12 +211,8 @@ def _hints(results: Results) -> Iterator[RunWarning]:
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
         for name, (asked, has) in others.items():
             if asked != has:
-                hint = {
-                    "setting": gettext("hint {name}", name=name),
-                    "asked": asked,
-                    "effective": has or gettext("nothing"),
-                }
-                yield warning("setting-differs", [cell.id], **hint)
+                setting, effective = gettext("hint {name}", name=name), has or gettext("nothing")
+                yield warning("setting-differs", [cell.id], setting=setting, asked=asked, effective=effective)
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
@@ -322,20 +318,13 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on phases whose ranks started apart, separately for nodes with fewer processors than ranks."""
-    begins = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
-    for crowded in (False, True):
-        phases = [phase for phase in begins if phase.crowded == crowded]
-        apart = [phase for phase in phases if phase.is_apart]
-        if not apart:
-            continue
-        touched = [
-            cell.id for cell in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(cell))
-        ]
+    """Yield a warning on phases whose ranks started apart."""
+    phases = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
+    if apart := [phase for phase in phases if phase.is_apart]:
         worst = max(apart, key=lambda phase: phase.apart_s)
         yield warning(
-            "begun-apart-crowded" if crowded else "begun-apart",
-            touched,
+            "begun-apart",
+            [cell.id for cell in _measured(results) if any(_is_apart(seen.sample) for seen in _regular(cell))],
             apart=len(apart),
             phases=len(phases),
             limit=format_seconds(APART_S),
@@ -345,9 +334,8 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
         )
 
 
-def _is_apart(sample: Sample, crowded: bool) -> bool:
-    phase = sample.skew()
-    return phase is not None and phase.is_apart and phase.crowded == crowded
+def _is_apart(sample: Sample) -> bool:
+    return (phase := sample.skew()) is not None and phase.is_apart
 
 
 def _values(layout: Layout) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.targets.mountinfo import Mount
+from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 
 _SECTOR_BYTES = 512  # unit of all sizes in sysfs, whatever the sector size of the device
 
@@ -18,6 +18,7 @@ class BlockDevice:
     """A block device. ``name``: the disk, even for a partition. ``backing_file``: the file under a loop device, or "".
 
     ``raid``: level of a software RAID (raid5, ...), or "". ``members``: the devices of a RAID or LVM volume.
+    ``backing_file_system``: type of the file system of the backing file, or "".
     """
 
     name: str
@@ -30,6 +31,7 @@ class BlockDevice:
     backing_file: str
     raid: str = ""
     members: tuple[str, ...] = ()
+    backing_file_system: str = ""
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
@@ -55,9 +57,10 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         logical_block_bytes=int(_read(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
         read_ahead_bytes=int(_read(disk / "queue" / "read_ahead_kb") or 0) * 1024,
         write_cache=_read(disk / "queue" / "write_cache"),
-        backing_file=_read(disk / "loop" / "backing_file"),
+        backing_file=(file := _read(disk / "loop" / "backing_file")),
         raid=_read(disk / "md" / "level"),
         members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
+        backing_file_system=find_mount(read_mounts(), file).file_system if file else "",
     )
 
 

@@ -50,9 +50,7 @@ def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
         "programs."
     )
     overlay = "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
-    known = {**dict.fromkeys(_IN_MEMORY, (memory,)), "overlay": (overlay,)}
-    notes = known.get(mount.file_system, ())
-    if device is None or not device.backing_file:
-        return notes
-    file = device.backing_file
-    return (*notes, f"The device is a loop device on {file}: the file system below it and its cache affect figures.")
+    notes = {**dict.fromkeys(_IN_MEMORY, (memory,)), "overlay": (overlay,)}.get(mount.file_system, ())
+    file = device.backing_file if device else ""
+    loop = f"The device is a loop device on {file}: the file system below it and its cache affect figures."
+    return (*notes, loop) if file else notes

@@ -19,10 +19,10 @@ def test_a_hostile_path_is_text_on_the_page() -> None:
     assert not any("<b>" in part or "<script>" in part for part in prose)
 
 
-def test_an_undecided_question_gives_a_leaning_and_no_advice() -> None:
+def test_an_undecided_question_gives_no_advice() -> None:
     page = render_guide(example_portrait())
     advice, _, rest = page.partition("## Not decided or not measured")
-    assert "leaning to" not in advice and "leaning to one per process" in rest
+    assert "between one per process and" not in advice and "between one per process and one shared file" in rest
 
 
 def test_a_page_without_decided_questions_says_so() -> None:

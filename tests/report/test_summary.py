@@ -10,7 +10,9 @@ import pytest
 
 from report.example import example_portrait
 from report.golden import assert_golden
+from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import Finding, Headline
+from strakes.report.answer_text import answer_text
 from strakes.report.guide import render_guide
 from strakes.report.html import render_html
 from strakes.report.summary import MOST_LINES, render_summary
@@ -36,11 +38,53 @@ def test_the_answers_come_first_and_nothing_is_wider_than_the_screen(width: int)
     assert max(map(len, whole)) <= max(60, min(width, 100))
 
 
-def test_decided_answers_come_before_leanings_and_each_has_its_grade() -> None:
+def test_decided_answers_come_first_and_each_has_its_grade() -> None:
     text = render_summary(example_portrait(), REPORT, width=100, colour=False)
     words = re.findall(r"  (sure|likely|alike|-)$", text, flags=re.MULTILINE)
     assert words == ["sure", "likely", "alike", "-"]
-    assert "not decided; leaning to one per process (1.1 times one shared" in text
+    assert "no clear difference between one per process and one shared" in text
+
+
+@pytest.mark.parametrize(
+    ("ratios", "text"),
+    [
+        ([(1.02, 0.9, 1.17)], "no clear difference between 8 and 1 (1.02 [0.9-1.17])"),
+        ([(1.14, 1.06, 1.22)], "not decided; leaning to 8 (1.14 times as fast as 1 [1.06-1.22])"),
+        ([(0.8, 0.7, 0.9)], "not decided; 8 may be enough (1: 1.25 times faster [1.11-1.43])"),
+        ([(1.02, 0.9, 1.17), (0.98, 0.9, 1.1)], "1, 2, 8: no clear difference"),
+        (
+            [(1.15, 1.01, 1.31), (0.98, 0.9, 1.1)],
+            "leaning to 8 (1: 1.15 times slower [1.01-1.31]; 2: no clear difference)",
+        ),
+    ],
+)
+def test_only_a_ratio_whose_interval_excludes_1_is_a_leaning(
+    ratios: list[tuple[float, float, float]], text: str
+) -> None:
+    others = tuple(Comparison(f"{1 + at}", "m", *ratio, "undecided") for at, ratio in enumerate(ratios))
+    answer = Answer("q", "s", "processes", "undecided", "8", "m", others[0], others, 0.9, 12)
+    assert answer_text(answer).endswith(text)
+
+
+def test_the_last_lines_name_what_to_measure_next() -> None:
+    portrait = example_portrait()
+    text = render_summary(portrait, width=100, colour=False)
+    assert "Next    Questions without a grade (-): repeat with --budget 36m to decide 1 of 1." in text
+    (*_, files) = portrait.answers
+    noisy = replace(files.against, low=0.1, high=9.0)
+    scattered = replace(portrait, answers=(replace(files, against=noisy, others=(noisy,)),))
+    assert "Repeat at a quieter time." in render_summary(scattered, width=100, colour=False)
+    cached = (replace(files, id="overview-files-read", remark="from this client's cache"),)
+    target = {**portrait.target, "file_system": "fuse.ceph-fuse"}
+    text = render_summary(replace(portrait, answers=cached, target=target), width=100, colour=False)
+    assert "        Reads without this client's cache: strakes study transfer-size DIR" in text
+    assert "Next" not in render_summary(replace(portrait, answers=()), width=100, colour=False)
+
+
+def test_remarks_that_do_not_fit_are_named_by_their_titles() -> None:
+    lines = render_summary(example_portrait(), width=100, colour=False).splitlines()
+    (named,) = [line for line in lines if line.startswith("Keep in mind")]
+    assert named == "Keep in mind  Faster than links or memory can be; Too few runs for an interval"
 
 
 def test_a_busy_machine_is_reported_before_the_answers() -> None:
@@ -53,8 +97,8 @@ def test_figures_of_short_phases_and_of_caches_are_marked_on_the_screen() -> Non
     codes = ("short-phases", "names-from-memory")
     marked = replace(portrait, cells=tuple(replace(cell, warnings=codes) for cell in portrait.cells))
     text = render_summary(marked, width=100, colour=False)
-    assert "show how work begins" in text and "from this client's cache" in text
-    assert "show how work begins" not in render_summary(portrait, width=100, colour=False)
+    assert "phases took less than 500 ms" in text and "from this client's cache" in text
+    assert "phases took less than 500 ms" not in render_summary(portrait, width=100, colour=False)
 
 
 def test_a_run_that_found_nothing_says_so() -> None:

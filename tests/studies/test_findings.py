@@ -59,7 +59,7 @@ def test_the_overview_answers_every_question_of_a_small_file_system() -> None:
     answers = answered(study, measured(study, rate, striping=None, noise=0.05))
     chosen = {name: (answer.chosen, answer.grade) for name, answer in answers.items()}
     assert chosen["request-size-write"] == ("1 MiB", "sure")
-    assert chosen["direct-write"] == ("O_DIRECT, 8 MiB", "sure")
+    assert chosen["direct-write"] == ("8 MiB O_DIRECT", "sure")
     assert chosen["strides-read"] == ("contiguous", "sure")
     assert chosen["directories-file-create"] == ("one per process", "sure")
     assert chosen["processes-write"][1] == "alike"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
+from strakes.base.units import parse_bytes
 from strakes.model.answers import Answer, Comparison
 from strakes.report.numbers import percent
 from strakes.stats.grades import Grade
@@ -23,13 +26,6 @@ _OF_BOTH: Mapping[str, str] = {
     "overview-stripes-read": "stripe count, writes and reads",
     "processes-per-node-read": "processes per node, writes and reads",
     "stream-read-block": "block size, writes and reads",
-}
-# Texts on two options, by whether they are settings to choose from, and whether the answer is undecided.
-_PAIR: Mapping[tuple[bool, bool], str] = {
-    (True, False): "{chosen}: {ratio} times {other} [{low}-{high}]",
-    (True, True): "not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])",
-    (False, False): "{chosen}: {ratio} times as fast as {other} [{low}-{high}]",
-    (False, True): "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])",
 }
 # An id begins with this if two targets are compared and the question concerns only one of them, A or B.
 _SIDE = re.compile(r"against:.*?-([AB])-")
@@ -80,40 +76,47 @@ def answer_text(answer: Answer) -> str:
 
     >>> against = Comparison("buffered", "b", 4.1, 2.0, 6.7, "sure")
     >>> answer_text(Answer("q", "s", "8 MiB writes", "sure", "O_DIRECT", "a", against, (against,), 0.9, 12))
-    'O_DIRECT: 4.1 times buffered [2-6.7]'
+    'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
+    >>> against = Comparison("8", "b", 0.97, 0.9, 1.1, "undecided")
+    >>> answer_text(Answer("q", "s", "processes", "undecided", "2", "a", against, (against,), 0.9, 12))
+    'no clear difference between 2 and 8 (0.97 [0.9-1.1])'
     """
     text = _text(answer)
     return gettext("; ").join((text, answer.remark)) if answer.remark else text
 
 
 def _text(answer: Answer) -> str:
+    undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
+    options = [answer.chosen, *(one.option for one in answer.others)]
+    with suppress(BadInputError):  # only numbers and sizes can be sorted
+        options.sort(key=parse_bytes)
+    apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
-        message = "{finding} (within {share})" if answer.alike else "{chosen} ({others}: equally fast, within {share})"
-        others = gettext(", ").join(one.option for one in answer.others)
-        share = percent((answer.within or 1.0) - 1)
-        return gettext(message, finding=answer.alike, chosen=answer.chosen, others=others, share=share)
-    undecided = answer.grade == "undecided"
-    if len(answer.others) == 1:
-        message = _PAIR[answer.advises, undecided]
-        if undecided and answer.against.ratio < 1:
-            message = "not decided; {chosen} may be enough ({ratio} times {other} [{low}-{high}])"
-        against = answer.against
-        ratio = {"ratio": number(against.ratio), "low": number(against.low), "high": number(against.high)}
-        return gettext(message, chosen=answer.chosen, other=against.option, **ratio)
-    message = "not decided; leaning to {chosen} ({others})" if undecided else "{chosen} ({others})"
-    if undecided and any(one.ratio < 1 for one in answer.others):
+        message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
+    elif undecided and not apart and several:
+        message = "{options}: no clear difference"
+    elif undecided and not apart:
+        message = "no clear difference between {chosen} and {other} ({ratio} [{low}-{high}])"
+    elif undecided and any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others})"
-    return gettext(message, chosen=answer.chosen, others=_others(answer))
+    elif several:
+        message = "not decided; leaning to {chosen} ({others})" if undecided else "{chosen} ({others})"
+    elif undecided:
+        message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
+    else:
+        message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
+    numbers = {name: number(getattr(against, name)) for name in ("ratio", "low", "high")}
+    names = {"chosen": answer.chosen, "other": against.option, "options": gettext(", ").join(options)}
+    share = percent((answer.within or 1.0) - 1)
+    return gettext(message, finding=answer.alike, share=share, others=_others(answer), **names, **numbers)
 
 
 def _others(answer: Answer) -> str:
-    decided = [one for one in answer.others if one.grade in ("sure", "likely")]
-    rest = [one for one in answer.others if one not in decided and (decided or one.low <= 1 <= one.high)]
-    decided += [one for one in answer.others if one not in (*decided, *rest)]
-    texts = [_slower(one) for one in answer.others if one in decided]
-    if rest:
-        options = gettext(", ").join(one.option for one in rest)
-        texts.append(gettext("{options}: no clear difference", options=options))
+    graded = any(one.grade != "undecided" for one in answer.others)
+    clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
+    texts = [_slower(one) for one in clear]
+    if rest := [one.option for one in answer.others if one not in clear]:
+        texts.append(gettext("{options}: no clear difference", options=gettext(", ").join(rest)))
     return gettext("; ").join(texts)
 
 

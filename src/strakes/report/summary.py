@@ -25,8 +25,10 @@ from strakes.report.facts import (
     taken_in_turn,
     title_of,
 )
+from strakes.report.next_steps import next_steps
 from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_bounds, show_interval, show_remarks
+from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
 
 MOST_LINES = 40
@@ -36,8 +38,8 @@ MOST_HEADLINE_LINES = 10
 MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
 FIRST = (
-    *("background-load", "other-measurement", "memory-file-system", "service-interrupted", "servers-not-well"),
-    *("held-back", "counters-unread"),
+    *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
+    *("servers-not-well", "held-back", "counters-unread"),
 )
 DASH = "-"
 # Codes of warnings on figures that come from a cache of this node.
@@ -91,11 +93,10 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
     yield from _remarks(gettext("Not measured"), _not_measured(portrait), width, most)
-    shown = (*FIRST, "short-phases") if _are_short(portrait) else FIRST
-    later = [notice.advice for notice in seen if notice.code not in shown]
+    later = [(title_of_warning(notice.code), notice.advice) for notice in seen if notice.code not in FIRST]
     yield from _remarks(gettext("Keep in mind"), later, width, most)
     yield ()
-    yield from _foot(portrait, report)
+    yield from _foot(portrait, report, width)
 
 
 def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
@@ -143,7 +144,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     about = gettext("median [its {confidence} interval]", confidence=percent(standing[0][1].confidence))
     ranks = {cell.settings.get("ranks") for _, cell in standing}
     if len(ranks) == 1 and isinstance(count := ranks.pop(), int):
-        about = f"{ngettext('{count} rank', '{count} ranks', count)}; {about}"
+        about = f"{ngettext('{count} process', '{count} processes', count)}; {about}"
     yield ((gettext("How fast it is"), "bold"), (f"  {about}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
@@ -160,20 +161,6 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
             yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
     if len(standing) > MOST_HEADLINE_LINES:
         yield (_more(len(standing) - MOST_HEADLINE_LINES),)
-    if _are_short(portrait):
-        message = _SHORT[portrait.run.get("kind") in ("survey", "study")]
-        yield from _plain(*(f"  {line}" for line in wrapped(gettext(message), width - 2)), style="yellow")
-
-
-_SHORT = {
-    True: "Phases below 500 ms show how work begins, not a sustained rate: give --phase 1s.",
-    False: "Phases below 500 ms show how work begins, not a sustained rate.",
-}
-
-
-def _are_short(portrait: Portrait) -> bool:
-    """Return whether a headline figure comes from phases that are too short for a sustained rate."""
-    return any("short-phases" in cell.warnings for _, cell in headlines_of(portrait))
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
@@ -196,8 +183,12 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(*(f"    {line}" for line in rest))
 
 
-def _not_measured(portrait: Portrait) -> list[str]:
-    """Return the undecided findings, and each reason for skipped cells."""
+# The end of the first clause of a text.
+_CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
+
+
+def _not_measured(portrait: Portrait) -> list[tuple[str, str]]:
+    """Return the undecided findings and each reason for skipped cells: the first clause, and the whole text."""
     texts = [
         gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
         if finding.needs
@@ -205,15 +196,24 @@ def _not_measured(portrait: Portrait) -> list[str]:
         for finding in portrait.findings
         if finding.verdict in ("unknown", "inconclusive")
     ]
-    return texts + list(dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped))
+    texts += dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped)
+    return [(_CLAUSE.split(text)[0], text) for text in texts]
 
 
-def _remarks(title: str, texts: Sequence[str], width: int, most: int) -> Iterator[_Line]:
-    """Yield a title and the first ``most`` texts. A text is cut after the last sentence that fits into two lines."""
-    if texts:
-        yield ()
-        yield ((title, "bold"), _more(len(texts) - most) if most else (f"  {_in_report(len(texts))}", "dim"))
-    for text in texts[:most]:
+def _remarks(title: str, remarks: Sequence[tuple[str, str]], width: int, most: int) -> Iterator[_Line]:
+    """Yield the title, the names of the remarks after the first ``most``, and the texts of these.
+
+    A text is cut after the last sentence that fits into two lines. ``remarks``: name and text of each.
+    """
+    if not remarks:
+        return
+    yield ()
+    names = gettext("; ").join(dict.fromkeys(name for name, _ in remarks[most:]))
+    indent = columns(title) + 2
+    first, *rest = wrapped(for_terminal(names), width - indent) or [""]
+    yield ((title, "bold"), (f"  {first}", ""))
+    yield from _plain(*(f"{'':{indent}}{line}" for line in rest))
+    for _, text in remarks[:most]:
         first, *rest = _sentences(for_terminal(text), width - 4, 2)
         yield from _plain(f"  - {first}", *(f"    {line}" for line in rest))
 
@@ -222,14 +222,13 @@ def _more(count: int) -> tuple[str, str]:
     return (f"  {gettext('{count} more in the report', count=count)}", "dim") if count > 0 else ("", "")
 
 
-def _in_report(count: int) -> str:
-    return ngettext("{count} note in the report", "{count} notes in the report", count)
-
-
-def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
+def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
+    steps = [line for step in next_steps(portrait) for line in wrapped(step, width - 8)]
+    rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
     # Do not shorten path and command, so that users can copy them.
     repeat, *written_by = portrait.reproduce or ("",)
-    for label, text in ((gettext("Report"), str(report or "".join(written_by))), (gettext("Repeat"), repeat)):
+    rows += [(gettext("Report"), str(report or "".join(written_by))), (gettext("Repeat"), repeat)]
+    for label, text in rows:
         if text:
             yield ((padded(label, 8), "bold"), (for_terminal(text), ""))
 

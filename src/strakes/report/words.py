@@ -10,7 +10,8 @@ from strakes.base.language import gettext
 # Title of each warning.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
-    "begun-apart": "Ranks did not begin together",
+    "begun-apart": "Processes did not begin together",
+    "cache-below": "The device is a file, and memory below it may answer",
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client's own cache may have answered",
     "counters-unread": "Counters of servers could not be read",

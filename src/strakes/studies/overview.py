@@ -38,13 +38,13 @@ _TITLES = {
 }
 # Labels of headlines, by operation.
 _USUALLY = {
-    "write": "write, {size} requests to fsync",
-    "read": "read, {size} requests",
-    "file-create": "create",
-    "file-stat": "stat",
-    "file-remove": "remove",
+    "write": "{size} writes, fsync, own files",
+    "read": "{size} reads, own files",
+    "file-create": "create, own directories",
+    "file-stat": "look up (stat), own directories",
+    "file-remove": "remove, own directories",
 }
-_DIRECTLY = {"write": "write, {size} O_DIRECT", "read": "read, {size} O_DIRECT"}
+_DIRECTLY = {"write": "{size} O_DIRECT writes, fsync, own files", "read": "{size} O_DIRECT reads, own files"}
 
 
 class Overview(Study):
@@ -148,10 +148,10 @@ class Overview(Study):
         direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
         # Buffered requests of 8 MiB can be slower than with O_DIRECT, and both slower than buffered requests of 1 MiB.
-        buffered = gettext("buffered, {size}", size=format_bytes(_USUAL))
+        buffered = gettext("{size} buffered", size=format_bytes(_USUAL))
         of_io = [
             (buffered, usual_cells(results, operation)),
-            (f"O_DIRECT, {format_bytes(_SIZES[-1])}", direct),
+            (f"{format_bytes(_SIZES[-1])} O_DIRECT", direct),
         ]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]

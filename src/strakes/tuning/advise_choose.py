@@ -10,7 +10,7 @@ from typing import Literal
 from strakes.base.units import format_bytes, typed_seconds
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.stats.grades import INTERVAL_CONFIDENCE, Answer, Versus, grade, times_to_decide
+from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, Answer, Versus, grade, times_to_decide
 from strakes.stats.grades import Choice as GradedChoice
 from strakes.studies.compose import level_text, log_values
 from strakes.studies.overview import along, usual_cells
@@ -257,14 +257,10 @@ def _interval(versus: Versus, of: str) -> IntervalOf:
     return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
 
 
-# Do not suggest a budget of more than this multiple of the run's budget.
-_MOST_TIMES = 20
-
-
 def _more(answer: Answer, command: str) -> tuple[str, float]:
     """Return a command that would decide between the settings, and its budget as a multiple of the run's budget."""
     times = times_to_decide(answer.versus.low, answer.versus.high)
-    if times > _MOST_TIMES:
+    if times > MOST_TIMES:
         return f"{command} at a quieter time: the runs scatter too much", 0.0
     return command, times
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,8 +50,8 @@ def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str],
 
 
 @contextmanager
-def servers_watched(targets: Sequence[Target], note: Callable[[str], None]) -> Iterator[None]:
-    """Watch the servers of remote file systems while the body runs; report them by ``note``, from another thread.
+def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
+    """Watch the servers of remote file systems while the body runs; report lost ones on standard error.
 
     Raises ServersDeadError in the body if servers stay dead. Does nothing outside the main thread.
     """
@@ -59,13 +60,15 @@ def servers_watched(targets: Sequence[Target], note: Callable[[str], None]) -> I
         yield
         return
     stopping = threading.Event()
-    watchdog = _Watchdog(remote, note, stopping)
+    watchdog = _Watchdog(remote, stopping)
     before = signal.signal(signal.SIGALRM, watchdog.raise_error)
     watchdog.start()
     try:
         yield
     finally:
         stopping.set()
+        # A query of the watchdog's threads may hang and would stay when this process exits.
+        command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
 
@@ -96,9 +99,9 @@ class Course:
 
 
 class _Watchdog:
-    def __init__(self, targets: Sequence[Target], note: Callable[[str], None], stopping: threading.Event) -> None:
+    def __init__(self, targets: Sequence[Target], stopping: threading.Event) -> None:
         self._looks = [_Look(target, stopping) for target in targets]
-        self._note, self._stopping = note, stopping
+        self._stopping = stopping
         self._error: ServersDeadError | None = None
 
     def start(self) -> None:
@@ -118,7 +121,9 @@ class _Watchdog:
             for _, tell_trouble in _parent if changed else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
-                self._note(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.")
+                with suppress(OSError, ValueError):  # nobody reads standard error any more
+                    sys.stderr.write(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.\n")
+                    sys.stderr.flush()
         if course.state == "over" and not self._stopping.is_set():
             self._end(lost)
 

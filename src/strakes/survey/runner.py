@@ -57,7 +57,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     try:
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
         # Studies that interrupt the service wait for their servers, so the servers are not watched here.
-        with servers_watched(sides if request.visit is None else [], progress.note):
+        with servers_watched(sides if request.visit is None else []):
             for side in sides:
                 if error := side.unread_server():
                     raise error

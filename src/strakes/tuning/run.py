@@ -61,7 +61,7 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
     """
     target = detect(request.directory, request.servers)
     try:
-        with servers_watched([target], progress.note):
+        with servers_watched([target]):
             if unread := target.unread_server():
                 raise unread
             return _perform(request, target, store, progress)

@@ -15,6 +15,8 @@ from conftest import StrakesRunner
 from mounts import FaultyMount, faulty_mounted
 from strakes.base.errors import MeasurementError
 from strakes.control import drill_guard as guard
+from strakes.control import drill_run
+from strakes.control.drill_outcome import DrillOutcome, FilesRead
 from strakes.control.drill_run import Drill, play
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Fault
@@ -95,11 +97,11 @@ def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_cas
 ) -> None:
     monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
     monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0)
-    place, told = tmp_path / "place", list[str]()
+    place, told, shown = tmp_path / "place", list[str](), list[DrillOutcome]()
     place.mkdir()
-    outcome = play(
-        Drill(place, 2, 20.0, TIMING, sessions=False), LateServer(tmp_path, failures), tmp_path / "store", told.append
-    )
+    fault, asked = LateServer(tmp_path, failures), Drill(place, 2, 20.0, TIMING, sessions=False)
+    outcome = play(asked, fault, tmp_path / "store", told.append, shown.append)
+    assert shown == [outcome]
     assert outcome.acknowledged == 80 and outcome.lost == 0 and outcome.lacking.startswith(lacking)
     assert any("trying again for at most 1.00 s" in text for text in told)
     assert any(text.startswith("undone") for text in told) == (not lacking)
@@ -150,6 +152,19 @@ def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: Fault
     )
     assert "known of True files, 0 lost" in said
     assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said
+
+
+def test_files_that_cannot_be_read_back_are_reported_with_the_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_words: object, **_named: object) -> FilesRead:
+        raise MeasurementError("the files of the clients cannot be read back", why="no answer")
+
+    monkeypatch.setattr(drill_run, "read_back", unreadable)
+    asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
+    outcome = play(asked, LateServer(tmp_path, 0), tmp_path / "store", lambda _text: None)
+    assert (outcome.acknowledged, outcome.read_by, outcome.lost) == (80, "", 0)
+    assert outcome.lacking == "the files of the clients cannot be read back: no answer"
 
 
 def test_a_dry_run_states_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -94,11 +94,32 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(strakes: StrakesRunner
     done = strakes("failover", "drill", place, "--fault-command", "true", "--restore-command", f"ls {lacking}", *SHORT)
     assert done.returncode == 1 and "80 files acknowledged, 0 of them missing" in done.stdout, done.stderr
     assert "the fault could not be undone" in done.stdout and "No such file" in done.stdout
+    assert f"Left to do: run: ls {lacking}. Try again: strakes failover undo" in done.stdout
     tried = strakes("failover", "undo")
     assert tried.returncode == 1 and "No such file" in tried.stdout and len(journal.all_pending(default_root())) == 1
     lacking.touch()
     tried = strakes("failover", "undo")
     assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
+
+
+def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:
+    place, mark, begun, ready = (tmp_path / name for name in ("place", "mark", "begun", "ready"))
+    place.mkdir()
+    slow = f"sh -c 'touch {begun}; until [ -e {ready} ]; do sleep 0.05; done; rm -f {mark}'"
+    words = ("failover", "drill", str(place), "--fault-command", f"touch {mark}", "--restore-command", slow, *SHORT)
+    with subprocess.Popen(
+        [sys.executable, "-m", "strakes", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        wait_for(begun.exists)
+        running.send_signal(signal.SIGINT)
+        stdout, stderr = running.communicate(timeout=60)
+    assert running.returncode == 130 and mark.exists(), stderr
+    assert "80 files acknowledged, 0 of them missing afterwards" in stdout
+    for told in (stdout, stderr):
+        assert "the fault is not undone yet; process" in told and str(ready) in told and "failover undo" in told
+    ready.touch()
+    wait_for(lambda: not mark.exists() and not journal.all_pending(default_root()))
+    assert not any(place.iterdir())
 
 
 def test_an_undo_that_lacks_a_file_is_not_taken_for_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

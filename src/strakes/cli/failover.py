@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -41,6 +41,10 @@ from strakes.failover.setup import read_live, read_plan
 from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
 from strakes.model.recovery_clients import Timing
+
+if TYPE_CHECKING:
+    from strakes.control.drill_outcome import DrillOutcome
+
 
 Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
@@ -144,7 +148,7 @@ def drill_command(
     state as before.
     """
     from strakes.control import drill_outcome
-    from strakes.control.drill_run import ClientsHang, Drill, play
+    from strakes.control.drill_run import Drill, play
 
     striking = fault.make(directory, servers)
     timing = Timing(before, after, restore_after)
@@ -154,14 +158,12 @@ def drill_command(
     if dry_run:
         return 0
     fault.require_consent(directory)
-    try:
-        outcome = play(drill, striking, default_root(), _tell)
-    except ClientsHang as error:
-        if error.outcome is not None:
-            print_drill(error.outcome, moments=moments)
-        raise
-    if write_document(json, drill_outcome.document(outcome)):
-        print_drill(outcome, moments=moments)
+
+    def show(outcome: DrillOutcome) -> None:
+        if write_document(json, drill_outcome.document(outcome)):
+            print_drill(outcome, moments=moments)
+
+    outcome = play(drill, striking, default_root(), _tell, show)
     return 1 if outcome.lost or outcome.lacking else 0
 
 

@@ -36,6 +36,7 @@ class Promise:
 
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
         """Record how to undo the fault and start the guard. If this raises StrakesError, do not cause the fault."""
+        self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
             # The open file remains the record of the fault even if the owner of the store moves it.
@@ -63,6 +64,11 @@ class Promise:
         except StrakesError:
             self._tried = True
             raise
+
+    def leave(self) -> str:
+        """Leave the fault to the guard, which begins when this process has ended; return a sentence about it."""
+        limit = format_seconds(UNDO_LIMIT_S)
+        return f"the fault is not undone yet; process {self._guard.pid} tries it for at most {limit}. {self.left}"
 
     def close(self) -> None:
         """Let the guard undo the fault if that has not been done or tried, and wait for the end of the guard."""

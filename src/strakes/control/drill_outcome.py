@@ -30,7 +30,7 @@ _WORD = 1 << 64
 # Name of a file that a client wrote: fRANK.NUMBER.
 _FILE = re.compile(r"f(\d+)\.(\d+)")
 # Time limit in seconds for reading the files.
-_READ_S = 300.0
+READ_S = 300.0
 
 _FORGET = """
 import os, sys
@@ -72,7 +72,7 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: PurePath, *, wrote: str) -> FilesRead:
+def read_back(directory: PurePath, *, wrote: str, limit_s: float = READ_S) -> FilesRead:
     """Read the files of all clients in separate processes, which can be abandoned if the file system hangs.
 
     ``wrote``: who wrote the files, in words. Raises MeasurementError if the files cannot be read.
@@ -80,8 +80,8 @@ def read_back(directory: PurePath, *, wrote: str) -> FilesRead:
     files = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
     by = f"this machine's mount; written by {wrote}"
     # Drop this machine's page cache, so that the files are read from the servers.
-    run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), _READ_S)
-    read = run((*files, "sha256sum", "--", "{}", "+"), _READ_S)
+    run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), limit_s)
+    read = run((*files, "sha256sum", "--", "{}", "+"), limit_s)
     # sha256sum fails if some files cannot be read; they are then missing in the result.
     if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
         what = "the files of the clients cannot be read back"

@@ -16,7 +16,7 @@ from typing import Self
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.units import counted
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_outcome import DrillOutcome, expected_sums, outcome_of, read_back
+from strakes.control.drill_outcome import READ_S, DrillOutcome, FilesRead, expected_sums, outcome_of, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
@@ -41,6 +41,9 @@ _WATCHER_S = 30.0
 # Interval, in seconds, between two readings of the connections. It is short because file systems keep only a short
 # history (Lustre: 16 changes for each target).
 _LOOK_EVERY_S = 0.5
+# Seconds that an interrupted drill waits for the undoing of its fault, and for reading back the files. If the clients
+# hang, the parent process gives up 24 s after the interrupt (strakes.cli.apart), most of which the engine needs.
+_INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 # Resolution, in seconds, of the times in the history of connections.
 _WHOLE_SECONDS_S = 1.0
 
@@ -75,11 +78,13 @@ class Drill:
         return Plan(self.clients, (phase,), seed=1)
 
 
-def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
-    """Run a drill and return its outcome.
+def play(
+    drill: Drill, fault: Fault, root: Path, say: Say, show: Callable[[DrillOutcome], None] = lambda _outcome: None
+) -> DrillOutcome:
+    """Run a drill, and ``show`` and return its outcome, which is also shown if the clients hang or the user interrupts.
 
-    ``root``: store, for the journal of faults. Raises MeasurementError if the fault cannot be caused or undone, or if
-    the clients do not start.
+    ``root``: store, for the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the clients
+    do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -87,16 +92,29 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         plan, place = drill.plan, workspace.path
         try:
-            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers)[1]
-        except ClientsHang:
-            workspace.leave_alone()
+            _, outcome = perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers)
+        except (ClientsHang, DrillInterrupted) as error:
+            if error.outcome is not None:
+                show(error.outcome)
+            if error.hang:
+                workspace.leave_alone()
             raise
+        show(outcome)
+        return outcome
 
 
 class ClientsHang(MeasurementError):
     """The clients hang even after the fault was undone. ``outcome``: their results so far."""
 
     outcome: DrillOutcome | None = None
+    hang = True
+
+
+class DrillInterrupted(KeyboardInterrupt):
+    """The user interrupted a drill after its fault. ``outcome``: the results so far. ``hang``: its clients hang."""
+
+    outcome: DrillOutcome | None = None
+    hang = False
 
 
 def perform(
@@ -113,40 +131,59 @@ def perform(
 ) -> tuple[PlanResult, DrillOutcome]:
     """Run a drill with one plan of working clients. The files remain in ``workspace/name``.
 
-    Raises ClientsHang if the clients do not end within the time that the fault allows for recovery.
+    Raises ClientsHang if the clients do not end within the time that the fault allows for recovery, DrillInterrupted
+    after an interrupt.
     """
     from strakes.targets.ceph_tool import inside
 
     engine.start()
     connections = ConnectionWatch(workspace, servers)
     with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel) as stroke:
+        hang = True
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
+            hang = result.ended in ("limit", "cancelled")
+        except KeyboardInterrupt:
+            stroke.interrupted, result = True, engine.so_far()
+            hang = result.ended == "limit" or bool(result.errors)
         finally:
             # If end() raises, for example after a second Ctrl-C, the guard undoes the fault.
-            stroke.end()
-        hang = stroke.gave_up or result.ended in ("limit", "cancelled")
+            stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
+        hang |= stroke.gave_up
         if stroke.failure is not None and not hang:
             stroke.failure.why = "; ".join(filter(None, (stroke.failure.why, stroke.not_undone)))
             raise stroke.failure
         if not stroke.struck or not result.log:
+            if stroke.interrupted:
+                raise _interrupted(stroke, None, hang=hang)
             raise _left_behind(plan, result, workspace, stroke) if hang else _nothing(result)
         lacking = stroke.not_undone
-        if not lacking:
-            lacking = "the file system does not answer" if hang else _wait_until_back(fault, stroke.moments)
+        if not lacking and hang:
+            lacking = "the file system does not answer"
+        elif not lacking and not stroke.interrupted:
+            try:
+                lacking = _wait_until_back(fault, stroke.moments)
+            except KeyboardInterrupt:
+                stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     # The expected contents depend on the path that the engine got. Do not query this path if the file system hangs.
     place = inside(workspace).directory if plan.inside_ceph() and not hang else workspace
+    files = None
+    if not hang:
+        files, unread = _files(stroke, workspace / name, writers(plan))
+        lacking = "; ".join(filter(None, (lacking, unread)))
     outcome = outcome_of(
         kind_of_clients(plan),
         result.log,
-        {} if hang else expected_sums(plan, _watch_of(plan), place, name),
-        None if hang else read_back(workspace / name, wrote=writers(plan)),
+        {} if files is None else expected_sums(plan, _watch_of(plan), place, name),
+        files,
         stroke.struck[0].at_s,
         stroke.moments,
-        () if hang else (*fault.recoveries(), *connections.recoveries()),
+        () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
         lacking,
     )
     outcome = replace(outcome, interruptions=connections.interruptions())
+    if stroke.interrupted:
+        raise _interrupted(stroke, outcome, hang=hang)
     if hang:
         raise _left_behind(plan, result, workspace, stroke, outcome)
     return result, outcome
@@ -213,13 +250,14 @@ class _Stroke:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
-        self.undone, self.not_undone, self.gave_up = "", "", False
+        self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
         self._end_clients = end_clients
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
-        self._striker = threading.Thread(target=self._strike, daemon=True)
+        self._caused = threading.Event()
+        self._striker = threading.Thread(target=self._act, daemon=True)
         seen = (self.moments.append, self._seen_enough)
         self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
 
@@ -231,7 +269,7 @@ class _Stroke:
     def __exit__(self, *exception: object) -> None:
         self._seen_enough.set()
         for watcher in self._watchers:
-            watcher.join(_WATCHER_S)
+            watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
 
     def progress(self, now: Progress) -> None:
         """Take the first progress report of the clients as the sign that they are working."""
@@ -239,16 +277,43 @@ class _Stroke:
             self._ahead_s = now.elapsed_s
             self._begun.set()
 
-    def end(self) -> None:
-        """Undo the fault after the end of the clients."""
+    def end(self, within_s: float) -> None:
+        """Undo the fault after the end of the clients.
+
+        After an interrupt, also one that comes now, leave it to the guard if it takes longer than ``within_s``.
+        """
         self._stop.set()
         self._begun.set()
         try:
-            self._striker.join()
-            self._undo()
+            self._caused.wait()
+            self._striker.join(within_s if self.interrupted else None)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            # A fault that is caused after its undoing would stay.
+            self._caused.wait()
+        if self._promise is not None and self._striker.is_alive():
+            self.not_undone = self._promise.leave()
+        elif self._promise is not None:
+            self._promise.close()
+
+    def _act(self) -> None:
+        """Cause the fault when the clients work, and undo it in time."""
+        try:
+            self._strike()
         finally:
-            if self._promise is not None:
-                self._promise.close()
+            self._caused.set()
+        if self._promise is None:
+            return
+        # A fault that could not be caused completely is undone at once.
+        if self.struck:
+            self._stop.wait(self._timing.undone_within_s)
+        self._undo(self._promise)
+        # Clients may be blocked until the fault is undone. Clients still blocked after the limit count as hanging.
+        struck_s = self.struck[0].at_s if self.struck else time.time()
+        clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
+        if not self._stop.wait(clients_left_s + self._fault.back_within_s):
+            self.gave_up = True
+            self._end_clients()
 
     def _strike(self) -> None:
         self._begun.wait()
@@ -269,31 +334,31 @@ class _Stroke:
         except OSError as error:
             self.failure = MeasurementError(what, where=self._fault.text, why=error.strerror or str(error))
         self.moments.extend(self.struck)
-        # A fault that could not be caused completely is undone at once.
-        if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
-            return
-        self._undo()
-        # Clients may be blocked until the fault is undone. Clients still blocked after the limit count as hanging.
-        struck_s = self.struck[0].at_s if self.struck else time.time()
-        clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
-        if not self._stop.wait(clients_left_s + self._fault.back_within_s):
-            self.gave_up = True
-            self._end_clients()
 
-    def _undo(self) -> None:
-        if self._promise is None:
-            return
+    def _undo(self, promise: Promise) -> None:
         began = time.time()
         try:
-            done = self._promise.keep(self._say)
+            done = promise.keep(self._say)
         except StrakesError as error:
             why = "; ".join(filter(None, (error.where, error.why or error.what)))
-            self.not_undone = f"the fault could not be undone: {why}. Try again: strakes failover undo"
+            self.not_undone = f"the fault could not be undone: {why}. {promise.left}"
             return
         if done:
             self.undone = done
             self._say(f"undone: {done}")
             self.moments.append(Moment(began, "drill", done))
+
+
+def _files(stroke: _Stroke, directory: Path, wrote: str) -> tuple[FilesRead | None, str]:
+    """Return the files of the clients, or the reason why they cannot be read; an interrupt ends the reading."""
+    try:
+        limit_s = _INTERRUPTED_S if stroke.interrupted else READ_S
+        return read_back(directory, wrote=wrote, limit_s=limit_s), ""
+    except StrakesError as error:
+        return None, f"{error.what}: {error.why}"
+    except KeyboardInterrupt:
+        stroke.interrupted = True
+        return None, ""
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
@@ -332,6 +397,16 @@ def _left_behind(
     remedy = f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}"
     error = ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
     error.outcome = outcome
+    return error
+
+
+def _interrupted(stroke: _Stroke, outcome: DrillOutcome | None, *, hang: bool) -> DrillInterrupted:
+    error = DrillInterrupted()
+    # Without an answer while the fault lasts, the file system probably hangs.
+    unread = outcome is not None and not outcome.read_by
+    error.outcome, error.hang = outcome, hang or (unread and bool(stroke.not_undone))
+    if stroke.not_undone:
+        error.add_note(stroke.not_undone)
     return error
 
 

@@ -89,6 +89,7 @@ class Engine(ABC):
         self._environment: Mapping[str, str] = {}
         self._hello: Hello | None = None
         self._cancels = 0
+        self._talk = _Conversation("")
         self.impact: Impact = UNLIMITED
         """Limit of the load of all following plans."""
         self.beside: tuple[Path, ...] = ()
@@ -144,11 +145,11 @@ class Engine(ABC):
         KeyboardInterrupt) cancels the plan in order and is raised again.
         """
         self._cancels = 0
+        talk = self._talk = _Conversation(cell_id)
         seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
         self.start()
         process = self._process
         assert process is not None
-        talk = _Conversation(cell_id)
         options = {
             "beside": [_directory_of(str(path)) for path in self.beside],
             "progress_s": progress_s,
@@ -189,6 +190,11 @@ class Engine(ABC):
             self.close()
             self._environment = place.environment
         return place.directory
+
+    def so_far(self) -> PlanResult:
+        """Return the messages about the last plan, which an exception has ended: "limit" if its end is not known."""
+        done = self._talk.done
+        return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
 
     def cancel(self) -> None:
         """End the running plan in order; a second call stops the engine instead.

@@ -130,6 +130,10 @@ def test_a_watch_does_not_start_if_a_requested_server_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = EnvironmentLacksError("the counters of a server cannot be read", where="oss1", why="no route to host")
-    monkeypatch.setattr(LocalTarget, "unread_server", lambda _: error)
+
+    def refuse(_: LocalTarget) -> None:
+        raise error
+
+    monkeypatch.setattr(LocalTarget, "require_answers", refuse)
     with pytest.raises(EnvironmentLacksError, match="oss1; why: no route to host"):
         command.main(["run", str(tmp_path), "--servers", "env {host}"], standalone_mode=False)

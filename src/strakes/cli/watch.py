@@ -198,15 +198,14 @@ def run_command(
 def _target(directory: Path, servers: Servers | None) -> Target:
     """Return the target of a directory. If the directory hangs, warn instead of failing: it may answer again later.
 
-    Raises EnvironmentLacksError if the directory answers, but a server of --servers cannot be read.
+    Raises EnvironmentLacksError if the directory answers, but a tool or a server of --servers does not.
     """
     from strakes.targets.calls import UnansweredError
     from strakes.targets.registry import detect, detect_unanswering
 
     try:
         target = detect(directory, servers)
-        if unread := target.unread_server():
-            raise unread
+        target.require_answers()
         return target
     except UnansweredError as error:
         error.remedy = "Check its servers. The watch begins anyway; the probe starts when DIR answers."

@@ -16,7 +16,7 @@ from strakes.model.cell import Cell
 from strakes.model.plan import Plan
 from strakes.runs.engine import NOT_ENDED, Engine, sweep
 from strakes.runs.messages import EngineError, Hello, PlanResult, Progress
-from strakes.runs.records import NodesChanged, Visit
+from strakes.runs.records import CountersUnread, NodesChanged, Visit
 from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import LayoutDirectories, prepare
@@ -172,6 +172,13 @@ def make_visit(
         kept=place.kept,
         impact=site.engine.impact,
     )
+
+
+def note_unread(site: Site, writer: RunWriter, note: Callable[[str], None]) -> None:
+    """Store and ``note`` the servers whose counters could not be read any more, each server once."""
+    if sentences := site.watch.unread():
+        writer.append_event(CountersUnread(sentences))
+        note(" ".join(sentences))
 
 
 def require_end(visit: Visit, site: Site) -> None:

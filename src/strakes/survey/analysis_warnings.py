@@ -230,9 +230,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
-    unread = [sentence for event in run.events_of(CountersUnread) for sentence in event.sentences]
-    if unread:
-        yield warning("counters-unread", servers=" ".join(dict.fromkeys(unread)))
+    yield from (unread := unread_servers(run))
     lines = list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed))
     # The counters of servers that could not be read are missing, but nobody cleared them.
     if lines := [line for line in lines if not unread or ": no counters from " not in line]:
@@ -248,6 +246,12 @@ def _target(run: Run) -> Iterator[RunWarning]:
     if seen := run.events_of(TroubleSeen):
         lines = [f"{event.when.capitalize()} the measurement: {' '.join(event.sentences)}" for event in seen]
         yield warning("servers-not-well", servers=" ".join(lines))
+
+
+def unread_servers(run: Run) -> list[RunWarning]:
+    """Return a warning if counters of servers could not be read, else an empty list."""
+    sentences = dict.fromkeys(sentence for event in run.events_of(CountersUnread) for sentence in event.sentences)
+    return [warning("counters-unread", servers=" ".join(sentences))] if sentences else []
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:

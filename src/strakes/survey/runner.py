@@ -59,8 +59,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         # Studies that interrupt the service wait for their servers, so the servers are not watched here.
         with servers_watched(sides if request.visit is None else []):
             for side in sides:
-                if error := side.unread_server():
-                    raise error
+                side.require_answers()
                 if request.amounts():
                     refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
             return _perform(request, target, store, progress)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from strakes.model.cell import Cell
 from strakes.runs.engine import Engine
-from strakes.runs.records import CountersUnread, InterruptionsEnded, OthersSeen, TroubleSeen, Visit
+from strakes.runs.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
 from strakes.runs.run import Run
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import grown, rounds_begun
-from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
+from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, note_unread, require_end
 from strakes.studies.study import Pilot
 from strakes.survey.pilot import NO_PILOT
 from strakes.survey.request import ProgressDisplay, Request
@@ -135,9 +135,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
         run_plan=session.request.visit,
         conditions=_settings(site.target, cell.knobs) if cell.knobs else None,
     )
-    if sentences := site.watch.unread():
-        session.writer.append_event(CountersUnread(sentences))
-        session.progress.note(" ".join(sentences))
+    note_unread(site, session.writer, session.progress.note)
     if neighbour is not None:
         yielded = neighbour.yielded and visit.ended == "cancelled"
         visit = replace(visit, ended="yielded" if yielded else visit.ended, neighbour=neighbour.after_visit())

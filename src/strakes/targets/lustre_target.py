@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import stat
 import time
@@ -29,7 +30,7 @@ from strakes.targets.description import (
     TargetRecovery,
 )
 from strakes.targets.lustre_connections import Connections
-from strakes.targets.lustre_lfs import ClientName, getname, pool_list, quota, target_list
+from strakes.targets.lustre_lfs import VERSION, ClientName, getname, pool_list, quota, target_list
 from strakes.targets.lustre_parameters import lost_changes, service_addresses
 from strakes.targets.lustre_servers import NOTHING, THIS_NODE, addresses, ask_health, hosts, ways_to_servers
 from strakes.targets.lustre_tool import Answers, get_param
@@ -237,14 +238,24 @@ class LustreTarget(Target):
                 limits.append(Limit("spread directories", "there is only one metadata target"))
         return tuple(limits)
 
-    def unread_server(self) -> EnvironmentLacksError | None:
-        if self.servers is None:
-            return None
-        for where, why in self._unread().items():
-            remedy = f"Try: {shlex.join(self._words(where))} - or leave out --servers."
-            what = "the counters of a server cannot be read"
-            return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
-        return None
+    def require_answers(self) -> None:
+        for command in (VERSION, getname(self.mount.mount_point)):
+            try:
+                command.ask(self.run)
+            except CommandTimeout as error:
+                # Unlike lctl, lfs may wait for a dead server.
+                lost = () if command is VERSION else self._silent_targets(Answers(self.run))
+                if lost:
+                    dead = calls.UnansweredError(error.what, where=error.where, why=error.why, remedy=error.remedy)
+                    raise dead.naming(lost) from error
+                what, why = f"{command.argv[0]} hangs on {platform.node()}", f"{error.what}: {error.why}"
+                remedy = "Run it by hand, and look for its cause in the kernel's log (dmesg)."
+                raise EnvironmentLacksError(what, where=error.where, why=why, remedy=remedy) from error
+            except StrakesError:
+                continue  # limits() reports the error
+        for where, why in (self._unread() if self.servers else {}).items():
+            what, remedy = "a server cannot be read", f"Try: {shlex.join(self._words(where))} - or leave out --servers."
+            raise EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
 
     def _words(self, host: str) -> tuple[str, ...]:
         words = ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats")

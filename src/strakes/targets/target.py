@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.memory import memory_sizes
 from strakes.base.version import __version__
 from strakes.targets import calls
@@ -185,9 +185,11 @@ class Target:
         """Return data target -> its state in the last observation, or {} if unknown. Names as in the observation."""
         return {}
 
-    def unread_server(self) -> EnvironmentLacksError | None:
-        """Return an error if --servers was given and cannot read the counters of a server, else None."""
-        return None
+    def require_answers(self) -> None:
+        """Raise EnvironmentLacksError if a tool hangs, or if --servers was given and a server cannot be read.
+
+        Raises UnansweredError if a tool waits for a dead server.
+        """
 
     def client_requests(self) -> Mapping[str, float]:
         """Return the requests of each client since the first call; empty if unknown."""

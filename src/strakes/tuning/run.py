@@ -26,7 +26,7 @@ from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import LayoutDirectories
-from strakes.studies.measure_visit import Site, begin_run, failure, open_site
+from strakes.studies.measure_visit import Site, begin_run, failure, note_unread, open_site
 from strakes.studies.study import power_of_two_at_most
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
 from strakes.survey.preparation import limits, memory_available_bytes
@@ -62,8 +62,7 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
     target = detect(request.directory, request.servers)
     try:
         with servers_watched([target]):
-            if unread := target.unread_server():
-                raise unread
+            target.require_answers()
             return _perform(request, target, store, progress)
     except UnansweredError as error:
         raise target.named(error) from None
@@ -152,6 +151,7 @@ class _Session:
             self.writer.write_cells(self.cells.values())
         self.writer.append_visit(visit)
         self.visits.append(visit)
+        note_unread(self.site, self.writer, self.progress.note)
         self.history.tell(observed(self.request.app, self.bench.space, self.visits)[-1])
 
     def _remember_confirmation(self) -> None:

@@ -13,7 +13,7 @@ from strakes.report.numbers import level_of
 from strakes.runs.run import Run
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.stats.interval import median, median_interval
-from strakes.survey.analysis_warnings import load_before
+from strakes.survey.analysis_warnings import load_before, unread_servers
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.tuning.trial import not_tried_of
@@ -37,7 +37,7 @@ def tuned_portrait(run: Run) -> Portrait:
         findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels)),
         answers=_answers(confirmed, outcome.changes_text),
         figures=tuple(_figures(confirmed, levels)),
-        warnings=(*load_before(run.environment), *_warnings(outcome)),
+        warnings=(*load_before(run.environment), *unread_servers(run), *_warnings(outcome)),
         skipped=(),
         reproduce=(str(run.manifest["options"]["command"]), f"strakes report {run.id}"),
     )

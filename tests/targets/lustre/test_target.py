@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +15,7 @@ import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.units import MIB
+from strakes.targets.calls import UnansweredError
 from strakes.targets.child import REFUSED_STATUS
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
 from strakes.targets.description import (
@@ -429,12 +432,53 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
 def test_a_requested_server_that_cannot_be_read_is_an_error_with_the_command(
     tmp_path: Path, answer: Completed, why: str
 ) -> None:
-    assert target(tmp_path, servers=AT).unread_server() is None
+    target(tmp_path, servers=AT).require_answers()
     recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
 
     def run(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         return replace(answer, argv=tuple(argv[2:])) if argv[0] == "ssh" else recorded(argv, timeout_s)
 
-    error = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=run).unread_server()
-    assert error is not None and error.where == "192.168.77.1" and why in error.why
-    assert "ssh 192.168.77.1 lctl get_param" in error.remedy
+    with pytest.raises(EnvironmentLacksError) as refused:
+        LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=run).require_answers()
+    assert refused.value.where == "192.168.77.1" and why in refused.value.why
+    assert "ssh 192.168.77.1 lctl get_param" in refused.value.remedy
+
+
+def hanging_tool(root: Path, name: str) -> Runner:
+    """Return a runner of the recorded commands in which one tool does not answer."""
+    recorded = Replay(root, AS_ROOT, SPELLINGS)
+
+    def ask(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == name:
+            raise CommandTimeout("no answer within 10 s", where=shlex.join(argv), why="it printed nothing until then")
+        return recorded(argv, timeout_s)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("hanging", "where", "said"),
+    [
+        ("lctl", "lctl get_param version", f"lctl hangs on {platform.node()}"),
+        ("lfs", "lfs getname", f"lfs hangs on {platform.node()}"),
+        ("ssh", "192.168.77.1", "ssh 192.168.77.1 lctl get_param"),
+    ],
+)
+def test_a_tool_that_hangs_from_the_start_is_an_error_with_command_and_host(
+    tmp_path: Path, hanging: str, where: str, said: str
+) -> None:
+    runner = hanging_tool(tmp_path, hanging)
+    lustre = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=runner)
+    with pytest.raises(EnvironmentLacksError, match="no answer within") as refused:
+        lustre.require_answers()
+    assert refused.value.exit_status == 3 and refused.value.where.startswith(where)
+    assert said in f"{refused.value.what} {refused.value.remedy}"
+
+
+def test_lfs_that_waits_for_a_dead_server_is_no_fault_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=hanging_tool(tmp_path, "lfs"))
+    monkeypatch.setattr(lustre, "_silent_targets", lambda _: ("labfs-MDT0000 on mds1 does not answer: DISCONN.",))
+    with pytest.raises(UnansweredError, match="labfs-MDT0000 on mds1 does not answer"):
+        lustre.require_answers()

@@ -19,8 +19,8 @@ using std::chrono::seconds;
 
 constexpr milliseconds kHeartbeatEvery{1000};
 // A cancelled plan is abandoned after this time without progress. The time is shorter (kPatienceOverLimit) if the plan
-// has exceeded limit_s, because a caller waits for the answer. kPatience allows for one large transfer to a slow file
-// system.
+// has exceeded limit_s, or after a signal or the end of the caller, because somebody waits for the end. kPatience allows
+// for one large transfer to a slow file system.
 constexpr seconds kPatienceOverLimit{5}, kPatience{20};
 constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 
@@ -186,7 +186,7 @@ void Session::watch() {
         heartbeat_ = heartbeat;
         last_heartbeat_ = now;
     }
-    if (now - last_heartbeat_ < (over_limit_ ? kPatienceOverLimit : kPatience)) return;
+    if (now - last_heartbeat_ < (over_limit_ || leaving_ ? kPatienceOverLimit : kPatience)) return;
     plan_->watch().give_up();
     abandon();
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from strakes.model.plan import Plan
 from strakes.runs import mpi_family
 from strakes.runs.engine import find_engine
 from strakes.runs.launch import Launch
+from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine, find_mpiexec, placed
 from strakes.runs.mpi_family import family_of_engine, family_of_mpiexec, find_mpi_engine, mpi_engines
 from strakes.targets.workspace import Workspace
@@ -26,6 +30,21 @@ def says(path: Path, text: str) -> Path:
     path.write_text(f"#!/bin/sh\necho '{text}'\n")
     path.chmod(0o755)
     return path
+
+
+def test_ranks_that_their_launcher_left_are_killed(tmp_path: Path) -> None:
+    program = tmp_path / "strakes-engine-mpi"
+    shutil.copy(shutil.which("sleep") or "", program)
+    with subprocess.Popen([str(program), "600"]) as rank, subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            # The second number is no rank: the process id of an ended rank may be in use again.
+            ranks = {f"{platform.node()} {rank.pid}": 0, f"{platform.node()} {other.pid}": 1, "elsewhere 1": 2}
+            hello = Hello("0.1.0", platform.node(), rank.pid, (), (), "", ranks=ranks)
+            assert MpiEngine(Launch("mpi", 3))._all_gone(hello)
+            assert rank.wait() == -signal.SIGKILL and other.poll() is None
+        finally:
+            rank.kill()
+            other.kill()
 
 
 @pytest.fixture

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import queue
+import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
@@ -163,8 +165,10 @@ class Engine(ABC):
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
             # The engine may be blocked, and the command has to end soon (strakes.runs.watchdog).
+            hello = self._hello
             self._forget()
             process.stop(_SILENT_STOP_S, reap_s=0.0)
+            self._kill_ranks(hello)
             raise
         except BaseException:
             self._abandon(process, talk)
@@ -354,6 +358,15 @@ class Engine(ABC):
     def _all_gone(self, hello: Hello | None) -> bool:
         """Return whether all processes of an ended engine have exited, so that its files can be removed."""
         return True
+
+    def _ranks_here(self, hello: Hello | None) -> list[int]:
+        """Return the ids of the running processes on this host that a launcher has started for the engine."""
+        return []
+
+    def _kill_ranks(self, hello: Hello | None) -> None:
+        for pid in self._ranks_here(hello):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         """Return the fields (host, rank) that identify the process that ended or does not answer."""

@@ -107,14 +107,21 @@ class MpiEngine(Engine):
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Wait for the ranks on this host to exit. Return False if one does not, because the file system blocks it."""
-        here = [int(pid) for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node()]
-        deadline = time.monotonic() + _LAST_BREATH_S
-        while any(map(_is_rank, here)):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_TICK_S)
-        return True
+        """Wait for the ranks on this host to exit, and kill those that stay, since their launcher may have left them.
+
+        Return False if one does not exit, because the file system blocks it.
+        """
+        for kill in (False, True):
+            if kill:
+                self._kill_ranks(hello)
+            deadline = time.monotonic() + _LAST_BREATH_S
+            while self._ranks_here(hello) and time.monotonic() < deadline:
+                time.sleep(_TICK_S)
+        return not self._ranks_here(hello)
+
+    def _ranks_here(self, hello: Hello | None) -> list[int]:
+        here = (pid for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node())
+        return [pid for pid in map(int, here) if _is_rank(pid)]
 
     def _hear_launcher(self, line: str) -> None:
         if (named := _NAMED.search(line)) is not None:

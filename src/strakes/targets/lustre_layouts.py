@@ -24,16 +24,10 @@ _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offs
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
 # Lines with these beginnings are not paths.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
-# Older versions print patterns as the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
-_PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
-_PATTERNS = {
-    "raid0,overstriped": "overstriped",
-    **{text: name for value, name in _PATTERN_NUMBERS.items() for text in (f"{value:x}", f"{value:#x}")},
-}
 
 
 def file_layout(path: str) -> Command[Layout]:
-    """Return the command that prints a file's layout. Not as YAML: versions before 2.11 cannot print YAML."""
+    """Return the command that prints a file's layout."""
     return Command(("lfs", "getstripe", path), read_layout)
 
 
@@ -78,8 +72,8 @@ class _Part:
         if count is None or first is None or (self.listed and len(self.targets) != count):
             what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
             raise not_understood(_GETSTRIPE, what)
-        pattern = self.values.get("pattern", "")
-        pool, pattern = self.values.get("pool", ""), _PATTERNS.get(pattern, pattern)
+        pool, pattern = self.values.get("pool", ""), self.values.get("pattern", "")
+        pattern = "overstriped" if pattern == "raid0,overstriped" else pattern
         return Layout(size, count, None if first == -1 else first, pool, pattern, targets=tuple(self.targets))
 
     def component(self) -> LayoutComponent:

@@ -215,8 +215,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
             continue  # this node is the server, and only root may read its counters
         seen[target] = {**seen.get(target, {}), **counters}
     # Without --servers, no counters of servers were asked for.
-    failed = {} if servers is None else {host: why for host, params in asked.items() if (why := _failure(params))}
-    return seen, failed
+    return seen, {} if servers is None else _unread(asked, name.file_system)
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
@@ -242,11 +241,6 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     return seen
 
 
-def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
-    """Return target -> counters from its server. A server that does not answer has an empty entry for its host."""
-    return _of_servers(ask_servers(ways, *_SERVER_PARAMETERS), file_system)
-
-
 def _of_servers(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, dict[str, float]]:
     seen: dict[str, dict[str, float]] = {}
     for host, params in asked.items():
@@ -259,20 +253,19 @@ def _of_servers(asked: Mapping[str, Params | StrakesError], file_system: str) ->
 
 def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
     """Return host -> reason, for each server whose counters cannot be read."""
+    return _unread(ask_servers(ways, *_SERVER_PARAMETERS), file_system)
+
+
+def _unread(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, str]:
     lines = {}
-    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
-        if isinstance(params, StrakesError) or params.cut_off:
-            lines[host] = _failure(params)
+    for host, params in asked.items():
+        if isinstance(params, StrakesError):
+            lines[host] = said(params)
+        elif params.cut_off:
+            lines[host] = params.why or "lctl prints only a part of the counters"
         elif not _of_one_server(params, file_system):
             lines[host] = f"it serves no target of {file_system}"
     return lines
-
-
-def _failure(params: Params | StrakesError) -> str:
-    """Return why the parameters of a server could not be read, or "" if they could."""
-    if isinstance(params, StrakesError):
-        return said(params)
-    return (params.why or "lctl prints only a part of the counters") if params.cut_off else ""
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:

@@ -24,6 +24,7 @@ from strakes.runs.records import (
 )
 from strakes.runs.run import Run
 from strakes.runs.store import Store
+from strakes.studies import measure_watch
 from strakes.studies.measure_visit import MOST_INTERRUPTED
 from strakes.studies.measure_watch import TargetWatch
 from strakes.studies.open_close import OpenClose
@@ -34,7 +35,7 @@ from strakes.survey.request import Request
 from strakes.survey.runner import perform
 from strakes.survey.session import note_ends, note_trouble
 from strakes.targets.calls import mount_of
-from strakes.targets.description import CLIENT, LOST, SERVER, Interruption, Observation
+from strakes.targets.description import CLIENT, LOST, SERVER, Interruption, Observation, TargetRecovery
 from strakes.targets.local import LocalTarget
 from strakes.tuning.portraits import build_portrait
 
@@ -161,6 +162,19 @@ def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path)
     assert watch.end() == ({}, ())  # a reading would take more than its share of the time
     watch.begin(needed=True)
     assert watch.end()[0] == {"mds.0": {"md.requests": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("started_s", "began_s", "ended_s", "ahead_s"), [(1010, 1010, 1030, 0), (1130, 1000, 1060, 70)]
+)
+def test_a_server_whose_clock_is_wrong_does_not_date_an_interruption(
+    started_s: float, began_s: float, ended_s: float, ahead_s: float
+) -> None:
+    recovery = TargetRecovery("lus-MDT0000", "COMPLETE", duration_s=20, evicted=1, started_unix_s=started_s)
+    found = measure_watch._as_counted(Interruption("lus-MDT0000", 1000, 1060), recovery, whole=True)
+    assert (found.began_unix_s, found.ended_unix_s, found.evicted_clients) == (began_s, ended_s, 1)
+    assert found.clock_ahead_s == ahead_s
+    assert ("the clock of its server is at least 70.0 s ahead" in str(found)) == bool(ahead_s)
 
 
 def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> None:

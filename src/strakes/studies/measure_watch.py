@@ -26,6 +26,8 @@ _FRESH_S = 0.25
 _FRESH_SHARE = 0.5
 # File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
+# Difference in seconds from which the clock of a server is not trusted; NTP keeps clocks within a second.
+_CLOCKS_DIFFER_S = 60.0
 
 
 class TargetWatch:
@@ -121,5 +123,7 @@ def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, 
         interruption = replace(interruption, evicted_clients=recovery.evicted)
     if not whole or recovery.started_unix_s is None:
         return interruption
+    if (ahead_s := recovery.started_unix_s - (interruption.ended_unix_s or math.inf)) >= _CLOCKS_DIFFER_S:
+        return replace(interruption, clock_ahead_s=ahead_s)  # a recovery after the trial cannot have been noticed in it
     ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
     return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import stat
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -114,13 +113,7 @@ class CephTarget(Target):
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of a file, or of new files in a directory, possibly inherited from a parent directory."""
-        if stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path))):
-            return self._directory_layout(path)
-        text = self._attributes(path, layouts.FILE).get(layouts.FILE)
-        return None if text is None else layouts.read_layout(text)
-
-    def _directory_layout(self, path: Path) -> Layout | None:
+        """Return the layout of new files in a directory, possibly inherited from a parent directory."""
         nearest, *others = self._above(path)
         text = self._call("the layout cannot be read", "first", nearest, layouts.DIRECTORY, *others)
         return None if text is None else layouts.read_layout(text)
@@ -133,7 +126,7 @@ class CephTarget(Target):
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Set the layout of new files. Returns the layout of an empty test file, which is created and removed."""
         stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
-        value = layouts.write_layout(wanted, self._directory_layout(directory) or Layout(), stores)
+        value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
         given = self._call(
             f"the layout cannot be set ({value})",
             "layout",

@@ -159,7 +159,7 @@ class Interruption:
     ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
     clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
     maximum error of the times in seconds. ``reconnected``: the server has kept the state of this client, so it has not
-    restarted.
+    restarted. ``clock_ahead_s``: seconds by which the clock of the server is ahead of this machine's, at least.
     """
 
     target: str
@@ -171,6 +171,7 @@ class Interruption:
     within_s: float = 1.0
     evicted_names: tuple[str, ...] = ()
     reconnected: bool = field(default=False, compare=False)
+    clock_ahead_s: float = 0.0
 
     def __str__(self) -> str:
         """Return the interruption as a sentence."""
@@ -191,7 +192,10 @@ class Interruption:
             if self.evicted_names:
                 others = len(self.evicted_names) - _MOST_NAMES
                 evicted += f": {', '.join(self.evicted_names[:_MOST_NAMES])}{f' and {others} more' * (others > 0)}"
-        return f"{self.target} did not serve this client from {began} {lasted}{evicted}."
+        clock = ""
+        if self.clock_ahead_s:
+            clock = f"; the clock of its server is at least {format_seconds(self.clock_ahead_s)} ahead"
+        return f"{self.target} did not serve this client from {began} {lasted}{evicted}{clock}."
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,27 @@ def _layout_in(lines: Sequence[str]) -> Layout:
     return Layout(components=components, targets=targets)
 
 
+# Stripe sizes are multiples of this size and fit into 32 bits (lfs-setstripe(1)).
+STRIPE_UNIT_BYTES = 64 * KIB
 _REMEDY = "Stripe sizes must be multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools."
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
     """Return the command that sets a layout; an empty layout removes it. Raises BadInputError if that is impossible."""
-    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
+    size, remedy = wanted.stripe_size_bytes or STRIPE_UNIT_BYTES, _REMEDY
+    if size != (nearest := nearest_stripe(size)):
+        remedy = f"{_REMEDY} The nearest stripe size is {_size(nearest)}."
+    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", remedy)
+
+
+def nearest_stripe(size: int) -> int:
+    """Return the accepted stripe size that is nearest to ``size``, both in bytes.
+
+    >>> nearest_stripe(100 * KIB) // KIB, nearest_stripe(1) // KIB, nearest_stripe(5 * GIB) // KIB
+    (128, 64, 4194240)
+    """
+    units = (size + STRIPE_UNIT_BYTES // 2) // STRIPE_UNIT_BYTES
+    return min(max(1, units), 4 * GIB // STRIPE_UNIT_BYTES - 1) * STRIPE_UNIT_BYTES
 
 
 def options_of(wanted: Layout) -> list[str]:

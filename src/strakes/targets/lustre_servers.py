@@ -54,6 +54,8 @@ ACTIVE = "active"
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
 NOTHING = Params({})
+# The first management server in a mount's source, whose address may be IPv6: fd00::1@tcp:fd00::2@tcp:/name.
+_MANAGER = re.compile(r"[^@/,]*@\w+|[^:/]*")
 _NO_SPACE = LustreSpace((), {})
 
 
@@ -336,7 +338,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     return Description(
         file_system_name=name.file_system,
         version=answers.get(lfs.VERSION, ""),
-        servers=_servers(targets, mount.source.partition(":/")[0].partition(":")[0]),
+        servers=_servers(targets, _MANAGER.match(mount.source)[0]),  # type: ignore[index]
         data_targets=tuple(
             DataTarget(*fields(target), pools=tuple(pool for pool in in_pool if target.name in in_pool[pool]))
             for target in targets

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,8 +39,6 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Stripe sizes must be multiples of this size (lfs-setstripe(1)).
-_STRIPE_UNIT_BYTES = 64 << 10
 # Seconds after which a client has noticed that a machine is dead. If it takes longer, errors name no server.
 _NOTICE_S = 16.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
@@ -83,9 +80,8 @@ class LustreTarget(Target):
         return lustre_servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
-        directory = stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path)))
         try:
-            return self._ask(layouts.directory_layout(str(path)) if directory else layouts.file_layout(str(path)))
+            return self._ask(layouts.directory_layout(str(path)))
         except EnvironmentLacksError:
             return None  # limits() reports the error
 
@@ -112,7 +108,7 @@ class LustreTarget(Target):
             now = self._ask(layouts.directory_layout(str(self.path)))
             if any(part.mirror for part in now.components):
                 kinds["mirrored as it is"] = " ".join(layouts.options_of(now))
-        return Striping(number, _STRIPE_UNIT_BYTES, kinds)
+        return Striping(number, layouts.STRIPE_UNIT_BYTES, kinds)
 
     def placement(self, directory: Path) -> Placement | None:
         path = str(directory)

@@ -146,7 +146,7 @@ class Target:
         return Description(self.mount.source, version="", client={"mount options": ",".join(self.mount.all_options)})
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of a file, or of new files in a directory, or None if it is unknown."""
+        """Return the layout of new files in a directory, or None if it is unknown."""
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:

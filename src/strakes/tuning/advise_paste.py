@@ -9,11 +9,11 @@ from itertools import pairwise
 from strakes.base.language import gettext
 from strakes.base.units import format_bytes
 from strakes.targets.description import Layout, LayoutComponent
+from strakes.targets.lustre_layouts import STRIPE_UNIT_BYTES, nearest_stripe, setstripe
 from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
-# Lustre and CephFS require stripe sizes in multiples of 64 KiB. An object of CephFS holds whole stripe units.
-_STRIPE_UNIT_BYTES = 1 << 16
+# An object of CephFS holds whole stripe units.
 _CEPH_OBJECT_BYTES = 1 << 22
 
 
@@ -64,7 +64,7 @@ def lustre_layout(count: int | None, size: int | None) -> str:
     >>> lustre_layout(4, 1048576)
     'lfs setstripe -c 4 -S 1M DIR'
     """
-    return _setstripe(Layout(stripe_size_bytes=_rounded(size) if size else None, stripe_count=count))
+    return _setstripe(Layout(stripe_size_bytes=nearest_stripe(size) if size else None, stripe_count=count))
 
 
 def progressive(classes: tuple[SizeClass, ...]) -> str:
@@ -75,7 +75,8 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     """
     # Adjacent components with the same number of stripes are merged.
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    ends = [_rounded(size_class.file_bytes) for size_class in last]
+    # Lustre adapts the stripe size to an end that is not a multiple of it, but not below its unit.
+    ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
         LayoutComponent(begin, end, Layout(stripe_count=count))
@@ -85,8 +86,6 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
 
 
 def _setstripe(layout: Layout) -> str:
-    from strakes.targets.lustre_layouts import setstripe
-
     return " ".join(setstripe("DIR", layout).argv)
 
 
@@ -98,7 +97,7 @@ def ceph_layout(count: int | None, size: int | None) -> str:
     """
     if not size:
         return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
-    unit = _rounded(size)
+    unit = nearest_stripe(size)
     # Set all values at the same time, because CephFS rejects a stripe unit that does not divide the object size.
     objects = max(_CEPH_OBJECT_BYTES, unit)
     striped = f" stripe_count={count}" if count else ""
@@ -195,7 +194,3 @@ def _job(app: App, chosen: Chosen) -> Paste:
             writing = -(-app.ranks_per_node // group)
             lines.append(f"# {phase.name}: merge groups of {group} ranks, so that {writing} of a node write")
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))
-
-
-def _rounded(size: int) -> int:
-    return max(_STRIPE_UNIT_BYTES, size - size % _STRIPE_UNIT_BYTES)

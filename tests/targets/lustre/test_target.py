@@ -189,15 +189,23 @@ def test_a_silent_server_is_reported_although_lfs_calls_its_targets_active() -> 
     assert [one.name for one in targets if one.state == "disconn"] == ["labfs-OST0001"]
 
 
-def test_layouts_of_files_and_directories_are_read(tmp_path: Path) -> None:
-    (tmp_path / "s" / "d_pool").mkdir(parents=True)
-    (tmp_path / "s" / "over8").touch()
-    lustre = target(tmp_path)
-    directory, file = lustre.layout(tmp_path / "s" / "d_pool"), lustre.layout(tmp_path / "s" / "over8")
-    assert directory is not None and directory.pool == "fast"
-    assert file is not None and file.targets == (1, 2, 3, 0, 1, 2, 3, 0)
-    with pytest.raises(BadInputError, match="the layout cannot be read"):
-        lustre.layout(tmp_path / "missing")
+def test_the_layout_of_a_directory_is_read(tmp_path: Path) -> None:
+    layout = target(tmp_path).layout(tmp_path / "s" / "d_pool")
+    assert layout is not None and layout.pool == "fast"
+
+
+@pytest.mark.parametrize(
+    ("source", "manager"),
+    [
+        ("10.0.0.1@tcp,10.1.0.1@o2ib:10.0.0.2@tcp:/labfs", "10.0.0.1@tcp"),
+        ("fd00::1@tcp:fd00::2@tcp:/labfs", "fd00::1@tcp"),
+        ("mgs:/labfs", "mgs"),
+    ],
+)
+def test_the_first_address_of_the_management_server_is_shown(tmp_path: Path, source: str, manager: str) -> None:
+    mounted = replace(mount(tmp_path), source=source)
+    described = LustreTarget(tmp_path, mounted, runner=Replay(tmp_path, AS_ROOT, SPELLINGS)).describe()
+    assert described.servers[0].address == manager and described.servers[0].name == manager.partition("@")[0]
 
 
 def test_the_layout_given_to_new_files_is_read_from_one(tmp_path: Path) -> None:

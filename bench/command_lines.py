@@ -4,7 +4,8 @@ The original and our engine run each command line alternately. The table shows t
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 
-With --whole, compare the time of whole commands instead: ior -b 1m and strakes run ior -b 1m, from start to exit.
+With --whole, compare the time of whole commands instead, from start to exit: strakes run ior -b 1m with ior -b 1m,
+started by itself and by mpiexec.
 """
 
 from __future__ import annotations
@@ -104,19 +105,21 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
     return rows
 
 
-def whole(place: Place, ior: str, rounds: int) -> Iterator[str]:
+def whole(place: Place, ior: str, mpiexec: str, rounds: int) -> Iterator[str]:
     """Yield wall time and processor time of strakes run ior -b 1m, divided by those of ior -b 1m."""
     line = ["-b", "1m", "-o", str(place.directory / "whole")]
-    times: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    commands = ([ior, *line], [*shlex.split(mpiexec), "-n", "1", ior, *line], ["strakes", "run", "ior", *line])
+    times: list[list[tuple[float, float]]] = [[] for _ in commands]
     for _ in range(rounds):
-        for is_own, words in ((False, [ior, *line]), (True, ["strakes", "run", "ior", *line])):
+        for words, of_command in zip(commands, times, strict=True):
             before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run(words, capture_output=True, check=True)
             wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-            times[is_own].append((wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+            of_command.append((wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
     for index, name in enumerate(("wall time", "processor time")):
-        theirs, own = (median([pair[index] for pair in times[side]]) for side in (False, True))
-        yield f"| {place.name} | {name} | {theirs:.3f} s | {own:.3f} s | {own / theirs:.2f} |"
+        alone, launched, own = (median([pair[index] for pair in of_command]) for of_command in times)
+        cells = (f"{alone:.3f} s", f"{launched:.3f} s", f"{own:.3f} s", f"{own / alone:.2f}", f"{own / launched:.2f}")
+        yield f"| {place.name} | {name} | {' | '.join(cells)} |"
 
 
 def main() -> int:
@@ -131,9 +134,9 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true", help="measure whole commands, from start to exit")
     options = parser.parse_args()
     if options.whole:
-        print("| on | what | ior | strakes | ratio |\n|---|---|---|---|---|")
+        print("| on | what | ior | mpiexec ior | strakes | / ior | / mpiexec ior |\n|---|---|---|---|---|---|---|")
         for place in given_places(options.places):
-            print(*whole(place, options.ior, options.rounds), sep="\n")
+            print(*whole(place, options.ior, options.mpiexec, options.rounds), sep="\n")
         return 0
     print(
         "| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is "

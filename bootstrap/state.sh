@@ -4,11 +4,12 @@
 # What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
 sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/strakes/base/version.py)
 
-# CHECKOUT -> $environment: inside the checkout, or in the user's cache if the checkout is not writable.
+# CHECKOUT -> $environment: inside the checkout, or in the user's cache if the checkout is not writable. True if nothing
+# has to be installed.
 choose_environment() {
     environment=$1/.venv
     is_fresh "$1" "$environment" && return
-    if [[ -e $environment ]]; then [[ -w $environment ]] && return; else [[ -w $1 ]] && return; fi
+    if [[ -e $environment ]]; then [[ ! -w $environment ]] || return 1; else [[ ! -w $1 ]] || return 1; fi
     local sum cache=${XDG_CACHE_HOME:-} home=${HOME:-}
     [[ $home == /* ]] || home=/var/tmp/strakes-$UID
     [[ $cache == /* ]] || cache=$home/.cache
@@ -16,6 +17,7 @@ choose_environment() {
     environment=$cache/strakes/${sum// /-}
     refuse_others "$environment"
     environment=$(readlink -m -- "$environment")
+    is_fresh "$1" "$environment"
 }
 
 # PATH: ends the command if another user could put something there, or replace a directory above it.

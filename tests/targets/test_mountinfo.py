@@ -10,7 +10,8 @@ import pytest
 from mounts import bind_mounted, tmpfs_mounted
 from strakes.base.errors import EnvironmentLacksError
 from strakes.targets.calls import mount_of
-from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mounts_of, parse_mountinfo, read_mounts
+from strakes.targets.child import mount_id_of
+from strakes.targets.mountinfo import Mount, find_mount, mounts_of, parse_mountinfo, read_mounts
 
 RECORDED = Path(__file__).parent / "recorded" / "mountinfo.txt"
 

@@ -56,12 +56,15 @@ class Request:
     neighbour_s: float | None = None
     servers: Servers | None = None
 
-    def fingerprint(self) -> str:
-        """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ."""
+    def fingerprint(self, found: Path | None = None) -> str:
+        """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ.
+
+        ``found``: the directory without links, if it was just looked up.
+        """
         same = {
             "kind": self.kind,
             "name": self.name,
-            "directory": str(find_directory(self.directory)[0]),
+            "directory": str(found or find_directory(self.directory)[0]),
             "studies": [study.identity for study in self.studies],
             "confidence": self.confidence,
             "relative_half_width": self.relative_half_width,
@@ -85,10 +88,10 @@ class Request:
         beside = [str(find_directory(path)[0]) for path in self.beside]
         return against | ({"beside": beside} if beside else {})
 
-    def options(self) -> dict[str, object]:
-        """Return the options of the request as stored in the run."""
+    def options(self, found: Path | None = None) -> dict[str, object]:
+        """Return the options of the request as stored in the run. ``found``: as for :meth:`fingerprint`."""
         return {
-            "fingerprint": self.fingerprint(),
+            "fingerprint": self.fingerprint(found),
             "studies": [study.name for study in self.studies],
             "budget_s": self.budget_s,
             "confidence": self.confidence,

@@ -73,7 +73,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         hello = engine.start()
         if request.libcephfs:
             _require_libcephfs(request, hello)
-        options = request.options()
+        options = request.options(target.path)
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])

@@ -20,7 +20,7 @@ from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
 from strakes.base.units import counted, format_bytes
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
-from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, read_mounts
+from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 
 # fmt: off
 Call = Literal[
@@ -29,7 +29,9 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
+# The child imports its program as a module, because Python would compile a script anew in each child.
+_IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
+CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
 # Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
@@ -203,7 +205,7 @@ def open_directory(path: str) -> int:
 
 def mount_of_open(descriptor: int) -> Mount:
     """Return the mount of an open file, even if its path has changed. Raises OSError if the mount is not visible."""
-    number = mount_id_of(descriptor)
+    number = child.mount_id_of(descriptor)
     for mount in read_mounts():
         if mount.mount_id == number:
             return mount

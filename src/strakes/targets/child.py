@@ -1,6 +1,6 @@
 """The program that makes one system call for ``calls.py`` and prints its answer as a Python literal.
 
-Run as a script, it imports nothing from strakes and few standard modules, so that it starts quickly.
+It imports nothing from strakes and few standard modules, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
 
+TYPE_CHECKING = False  # typing.TYPE_CHECKING; importing typing takes as long as starting Python
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+MARKER_NAME = ".strakes-marker"
 # Exit status if the kernel refused the call. Standard error then contains the errno.
 REFUSED_STATUS = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
@@ -70,13 +73,24 @@ def _make_file(path: str) -> None:
     os.close(os.open(path, _NEW_FILE, 0o600))
 
 
+def mount_id_of(descriptor: int) -> int:
+    """Return the kernel's id of the mount of an open file. Raises OSError if /proc is missing or does not show it."""
+    with open(f"/proc/self/fdinfo/{descriptor}") as lines:
+        for line in lines:
+            if line.startswith("mnt_id:"):
+                return int(line.split()[1])
+    raise OSError(errno.ENOSYS, "the kernel does not say on which mount a file is (Linux 3.15 and later do)")
+
+
 def _mount_of(path: str) -> int:
     """Return the kernel's id of the mount that contains a path, or -1 if /proc does not show it."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
-        return -1  # without /proc; the caller reads /proc next and reports the error
+        return mount_id_of(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOSYS):
+            raise
+        return -1  # without /proc, the caller reads /proc next and reports the error
     finally:
         os.close(descriptor)
 
@@ -161,6 +175,7 @@ def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
 
 def _direct_works(directory: int, name: str, size: int) -> bool:
     import mmap
+    from contextlib import suppress
 
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECT
     try:
@@ -238,9 +253,9 @@ def _enter(argument: str, words: list[str]) -> list[str]:
     return [f".{word[len(path) :]}" if f"{word}/".startswith(f"{path}/") else word for word in words]
 
 
-if __name__ == "__main__":
+def main(words: list[str]) -> None:
+    """Make the call that the command line names."""
     try:
-        words = sys.argv[1:]
         if words[0].startswith(INSIDE):
             words = [words[1], *_enter(words[0], words[2:])]
         sys.stdout.write(ascii(CALLS[words[0]](*words[1:])))

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import socket
 import stat
 import time
 from collections.abc import Sequence
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import Self
 
 from strakes.base.processes import lives_in_container, process_start
+from strakes.targets import child
 from strakes.targets.mountinfo import no_proc
 
-MARKER_NAME = ".strakes-marker"
+MARKER_NAME = child.MARKER_NAME
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
 # Prefix of the run names of ``strakes watch``. Its workspaces do not disturb measurements, so they are ignored.
@@ -58,7 +58,7 @@ class Marker:
         return cls(
             run=run,
             user=_name_of(os.geteuid()),
-            host=socket.gethostname(),
+            host=os.uname().nodename,
             boot=boot_id(),
             pid_namespace=pid_namespace(),
             pid=pid,
@@ -81,7 +81,7 @@ class Marker:
     @property
     def is_ours(self) -> bool:
         """Return whether the process id is valid here: it has our host, boot and namespace."""
-        return (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace())
+        return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
         """Return whether the process lives. If it is not visible here, a heartbeat of the last minute suffices."""

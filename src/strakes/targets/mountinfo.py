@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Sequence
@@ -115,14 +114,6 @@ def mounts_of(process: str) -> tuple[Mount, ...]:
     Names that are not UTF-8 are decoded with surrogate escapes, and a carriage return does not end a line.
     """
     return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
-
-
-def mount_id_of(descriptor: int) -> int:
-    """Return the kernel's id of the mount of an open file."""
-    for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
-        if line.startswith("mnt_id:"):
-            return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "the kernel does not say on which mount a file is (Linux 3.15 and later do)")
 
 
 def no_proc() -> EnvironmentLacksError:

@@ -1,28 +1,25 @@
 """Removes a directory tree by descriptors, without following symbolic links or entering other mounts.
 
 It uses no recursion and only one descriptor at a time, so that any depth is possible. It returns to a parent by "..",
-and checks that this is the directory from before.
+and checks that this is the directory from before. A child process imports this module for each workspace, so it imports
+few others.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
-from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from strakes.base.errors import StrakesError
-from strakes.base.files import closing
-from strakes.base.processes import engine_path, wait_for_end
-from strakes.targets.marker import MARKER_NAME
-from strakes.targets.mountinfo import mount_id_of
+from strakes.targets.child import MARKER_NAME, mount_id_of
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Number of entries that cannot be removed, as on a read-only target, after which the removal stops. Twice the number
 # doubles the list that is printed.
@@ -46,28 +43,24 @@ UNANSWERED = "the file system does not answer"
 # longer, but uses the processor.
 _STUCK_S = 20.0
 _TICK_S = 0.02
-_REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(sys.argv[2])"
+_REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class Left:
+class Left(NamedTuple):
     """An entry that could not be removed, and the reason."""
 
     path: str
     why: str
 
 
-@dataclass
 class _OpenDirectory:
     """A directory that is being emptied. ``inner``: subdirectories still to remove. ``more``: it has others."""
 
-    name: str
-    path: str
-    identity: tuple[int, int]
-    left_before: int
-    inner: list[str] = field(default_factory=list)
-    more: bool = False
+    def __init__(self, name: str, path: str, identity: tuple[int, int], left_before: int) -> None:
+        self.name, self.path, self.identity, self.left_before = name, path, identity, left_before
+        self.inner: list[str] = []
+        self.more = False
 
 
 class _TooMuchLeftError(Exception):
@@ -97,8 +90,10 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
         directory = enter(parent, name)
     except OSError as error:
         return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
-    with closing(directory):
+    try:
         return empty_directory(directory, path) or remove_empty(parent, name, directory, path)
+    finally:
+        os.close(directory)
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
@@ -249,7 +244,7 @@ class _Emptying:
                 for name in islice((name for name in names if name not in spared and name not in inner), _MOST_NAMED):
                     self._leave(f"{level.path}/{name}", _KEPT)
                 break
-        level.inner = list(inner)
+        level.inner.extend(inner)
 
     def _entries(self, level: _OpenDirectory) -> Iterator[os.DirEntry[str]]:
         try:
@@ -317,10 +312,16 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
 
     Returns the entries that are left, or ``path`` if the file system does not answer. Ctrl-C does not stop the child.
     """
+    import ast
+    import subprocess
+    from pathlib import Path
+
+    from strakes.base.processes import engine_path
+
     words = [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[2])]
     with os.fdopen(os.memfd_create("answer"), "r+b") as output:
         worker = subprocess.Popen(
-            [*words, json.dumps([parent, name, path, directory])],
+            [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             # The child must not keep standard error open, since a shell may read it to its end.
@@ -334,7 +335,7 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             return (Left(path, UNANSWERED),)
         output.seek(0)
         if worker.returncode == 0:
-            return tuple(Left(**entry) for entry in json.load(output))
+            return tuple(Left(*entry) for entry in ast.literal_eval(output.read().decode()))
     return _remove(parent, name, path, directory)
 
 
@@ -342,13 +343,17 @@ def _remove(parent: int, name: str, path: str, directory: int) -> tuple[Left, ..
     return remove_tree(parent, name, path) if directory < 0 else remove_workspace(parent, name, directory, path)
 
 
-def work(arguments: str) -> None:
-    """Run the removal in the child process; write the entries that are left as JSON to standard output."""
-    sys.stdout.write(json.dumps([asdict(left) for left in _remove(*json.loads(arguments))]))
+def work(parent: str, name: str, path: str, directory: str) -> None:
+    """Run the removal in the child process; print the entries that are left as a Python literal."""
+    sys.stdout.write(ascii([tuple(left) for left in _remove(int(parent), name, path, int(directory))]))
 
 
 def _ends(worker: subprocess.Popen[bytes]) -> bool:
     """Wait until a child ends. Return False, and kill it, if it uses no processor for too long."""
+    import subprocess
+
+    from strakes.base.processes import wait_for_end
+
     progress, since = "", time.monotonic()
     while True:
         with suppress(subprocess.TimeoutExpired):
@@ -356,10 +361,11 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
             return True
         now = ""
         with suppress(OSError):
-            own = Path(f"/proc/{worker.pid}")
             # Processor time in user and kernel mode, and the number of voluntary context switches.
-            used = own.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()[11:13]
-            switches = own.joinpath("status").read_text(errors="replace").partition("\nvoluntary")[2].split()[:2]
+            with open(f"/proc/{worker.pid}/stat", errors="replace") as stat:
+                used = stat.read().rpartition(")")[2].split()[11:13]
+            with open(f"/proc/{worker.pid}/status", errors="replace") as status:
+                switches = status.read().partition("\nvoluntary")[2].split()[:2]
             now = " ".join((*used, *switches))
         if now != progress:
             progress, since = now, time.monotonic()
@@ -382,6 +388,10 @@ def _remove_noted_objects(workspace: int) -> Iterator[Left]:
     The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
     """
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
+        import json
+
+        from strakes.base.errors import StrakesError
+
         where = name
         try:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=workspace)
@@ -415,6 +425,9 @@ def _other_store(note: dict[str, str]) -> str:
 
 def _remove_below(prefix: str) -> str:
     """Remove all objects below a prefix that has strakes's marker, the marker last. Return why this failed, or ""."""
+    import json
+
+    from strakes.base.processes import engine_path
     from strakes.targets.command import run
 
     done = run([str(engine_path()), "--remove-objects", prefix], _LIMIT_S)

@@ -18,7 +18,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Interrupte
 from strakes.base.file_kinds import kind_of
 from strakes.cli.main import COMMANDS, cli, run
 
-HEAVY = {"numpy", "scipy", "rich", "jinja2", "jsonschema", "sqlite3", "asyncio", "importlib.metadata"}
+HEAVY = {"numpy", "scipy", "rich", "jinja2", "sqlite3", "asyncio", "importlib.metadata"}
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -110,6 +110,57 @@ def test_unread_results_are_counted_and_named(tmp_path: Path, capsys: pytest.Cap
     assert expected in Store().open(Store().runs()[-1].id).manifest["options"]["imported"]["notes"]
 
 
+ELBENCHO = """09:32:25 - DEBUG - ssh [n1] stdout: OPERATION   RESULT TYPE         FIRST DONE   LAST DONE
+=========== ================    ==========   =========
+READ        Elapsed time     :      1.536s      2.374s
+            Throughput MiB/s :        1880        {0}
+---
+"""
+IOR_TABLE = """access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+write     {0}.67     1024.00    1024.00    0.000567   0.000567   0.000567   0.001700   0
+Max Write: {0}.67 MiB/sec (593.15 MB/sec)
+"""
+
+
+@pytest.mark.parametrize("run", [ELBENCHO, IOR_TABLE, "Max Write: {0}.67 MiB/sec (593.15 MB/sec)\n"])
+def test_runs_that_were_copied_without_their_first_lines_are_no_repetitions(run: str, tmp_path: Path) -> None:
+    path = tmp_path / "copied"
+    path.write_text(run.format(565) + "$ again\n" + run.format(665))
+    assert [[int(value / MIB) for _, (value,) in figures(ResultFile((test,)))] for test in read_file(path).tests] == [
+        [565],
+        [665],
+    ]
+
+
+def test_the_means_in_a_summary_of_ior_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    numbers = "0.01 NA NA 0 48 48 1 0 0 1"
+    path.write_text(
+        "Summary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)\n"
+        f"write         700.00     500.00     600.00       0.10     700.00 {numbers}\n"
+        f"read          900.00     700.00     800.00       0.10     900.00 {numbers}\n"
+    )
+    (test,) = read_file(path).tests
+    assert figures(ResultFile((test,))) == [("write", (600 * MIB,)), ("read", (800 * MIB,))]
+    assert "mean of the repetitions" in test.notes[0]
+
+
+def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text(f"module loaded\n{(SAMPLES / 'ior-4.1.csv').read_text()}{(SAMPLES / 'mdtest-1.9.txt').read_text()}")
+    results = read_file(path)
+    assert [test.form for test in results.tests] == ["IOR CSV", "mdtest text"]
+    assert not results.unread
+
+
+def test_a_missing_end_and_rates_of_unknown_tools_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "cut"
+    path.write_text(f"files/sec = 1812.1\n{(SAMPLES / 'mdtest-1.9.txt').read_text().partition('   File removal')[0]}")
+    results = read_file(path)
+    assert "operations may be missing" in results.tests[0].notes[-1]
+    assert "rates of an unknown tool" in results.left_out()
+
+
 def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
     path = tmp_path / "appended.txt"
     row = "[RESULT] BW   phase 1   ior_easy_write   {} GB/s : time 113.25 seconds\n"
@@ -128,6 +179,7 @@ def test_json_of_several_tools_in_one_file_is_all_read(tmp_path: Path) -> None:
     [
         ("3;fio-2.2.10;job;0;0;1024\n", "only fio's JSON"),
         ("job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n", "only fio's JSON"),
+        ("Run status group 0 (all jobs):\n   READ: bw=2045MiB/s (2144MB/s)\n", "only fio's JSON"),
         ("access,rank,runtime-with-openclose,runtime,throughput\nwrite,0,1,1,2\n", "in the same run"),
         ("rank,items,rate-File creation,time-File creation\n0,10,5,2\n", "in the same run"),
         ("time,runtime,tp\n0.1,0.2,5\n", "in the same run"),

@@ -17,7 +17,7 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.units import parse_bytes, parse_seconds
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import score, seconds
-from strakes.interop.foreign import moment_of, number, time_of
+from strakes.interop.foreign import number, time_of
 from strakes.interop.formats import read_file
 from strakes.model.plan_toml import plan_from_toml
 from strakes.model.service_level import parse_service_level
@@ -50,7 +50,6 @@ PARSERS: tuple[Callable[[str], object], ...] = (
     lambda text: parse_service_level(f"99% of requests within {text}"),
     number,
     time_of,
-    moment_of,
     seconds,
     lambda text: seconds(f"PT{text}S"),
 )

@@ -48,11 +48,7 @@ def table_of(tool: str) -> dict[str, Any]:
 
 
 def options_of(tool: str) -> dict[str, ForeignOption]:
-    """Return the command-line options of a tool by name.
-
-    >>> options_of("ior")["t"].takes, options_of("mdtest")["B"].fate
-    (True, 'refused')
-    """
+    """Return the command-line options of a tool by name."""
     return {name: ForeignOption(**entry) for name, entry in table_of(tool)["options"].items()}
 
 

@@ -89,30 +89,20 @@ def number(text: str) -> float | None:
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the time that a tool printed, or None. A time without a zone is local time of this machine.
+    """Return the time that a tool printed, also as a Unix timestamp, or None. Without a zone, it is local time.
 
-    >>> time_of("2026-11-21T03:13:39.130+0000").isoformat(), time_of("soon")
-    ('2026-11-21T03:13:39.130000+00:00', None)
+    >>> time_of("2026-11-21T03:13:39.130+0000").isoformat(), time_of("1700000000").isoformat(), time_of("soon")
+    ('2026-11-21T03:13:39.130000+00:00', '2023-11-14T22:13:20+00:00', None)
     """
     text = text.strip()
     for form in _TIMES:
         with suppress(ValueError, OverflowError):
             return datetime.strptime(text, form).astimezone(UTC)
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(int(text), UTC) if int(text) else None
     with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text)).astimezone(UTC)
     return None
-
-
-def moment_of(stamp: object) -> datetime | None:
-    """Return the time of a Unix timestamp, or None if it is not a number or out of range.
-
-    >>> moment_of(1700000000).isoformat(), moment_of(10**17), moment_of("x")
-    ('2023-11-14T22:13:20+00:00', None, None)
-    """
-    try:
-        return datetime.fromtimestamp(int(str(stamp)), UTC) if stamp else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -41,15 +42,15 @@ class Format(Generic[_Text]):
     read: Callable[[_Text], Iterator[Result]]
 
 
-# Formats of whole files. The pattern matches at the beginning of the file.
+# Formats of tables, which end at the first line of a printed text. The pattern matches at their beginning.
 TABLES: tuple[Format[Block], ...] = (
     Format(
         "IO500 ini",
-        re.compile(r"(?ms)(?=.*^[ \t]*\[(?:ior|mdtest)-(?:easy|hard)-\w+\] *$)(?=.*^[ \t]*score\s*=)"),
+        re.compile(r"(?ms)\A(?=.*^[ \t]*\[(?:ior|mdtest)-(?:easy|hard)-\w+\] *$)(?=.*^[ \t]*score\s*=)"),
         io500.read_ini,
     ),
-    Format("IOR CSV", re.compile(r"\s*access,bw\(MiB/s\),"), ior.read_csv),
-    Format("elbencho CSV", re.compile(r"\s*ISO date,.*operation,"), elbencho.read_csv),
+    Format("IOR CSV", re.compile(r"(?m)^ *access,bw\(MiB/s\),"), ior.read_csv),
+    Format("elbencho CSV", re.compile(r"(?m)^ *ISO date,.*operation,"), elbencho.read_csv),
 )
 # Formats of JSON objects. The pattern occurs somewhere in the object.
 JSON: tuple[Format[Sequence[Document]], ...] = (
@@ -61,7 +62,7 @@ JSON: tuple[Format[Sequence[Document]], ...] = (
 _REFUSED = (
     (
         "fio text",
-        r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw=",
+        r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw=|Run status group \d",
         "strakes reads only fio's JSON: write it with fio --output=FILE --output-format=json.",
     ),
     ("md-workbench text", r"[ \t]*MD-Workbench ", "strakes does not read md-workbench: use mdtest, or strakes survey."),
@@ -102,9 +103,8 @@ class ResultFile:
     def left_out(self) -> str:
         """Return the number of tests that were not read, with lines and reasons; "" if all were read.
 
-        >>> test = Foreign("ior", ())
-        >>> ResultFile((test, test), (Unread(12, 16, "the test has no results"),)).left_out()
-        '1 of 3 results was not read: lines 12-16 (the test has no results)'
+        >>> ResultFile((Foreign("ior", ()),), (Unread(12, 16, "the test has no results"),)).left_out()
+        '1 of 2 results was not read: lines 12-16 (the test has no results)'
         """
         if not self.unread:
             return ""
@@ -141,11 +141,14 @@ def read_file(path: Path) -> ResultFile:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
-    """Yield format ("" if unknown), results and remedy for each part: the whole file, or JSON objects and texts."""
-    if table := next((known for known in TABLES if known.pattern.match(text)), None):
-        block = Block(1, text.split("\n"))
-        yield table.name, list(_read(table.name, table.read, block, block)), ""
-        return
+    """Yield format ("" if unknown), results and remedy for each part: tables, JSON objects and texts."""
+    for table in TABLES:
+        if found := table.pattern.search(text):
+            lines = text[found.start() :].split("\n")
+            rows = takewhile(lambda line: not any(tool.opens.match(line) for tool in PRINTED), lines)
+            block = Block(text.count("\n", 0, found.start()) + 1, list(rows))
+            yield table.name, list(_read(table.name, table.read, block, block)), ""
+            text = without(text, [block])
     documents = json_documents(text)
     for known in JSON:
         if mine := [document for document in documents if known.pattern.search(document.text)]:
@@ -172,10 +175,6 @@ def _unknown(path: Path, text: str) -> BadInputError:
     if elsewhere := re.match(r"\s*Writing output to (\S+)\s*$", text):
         remedy = f"Import that file instead: strakes import {elsewhere[1]}"
         return BadInputError("the file only names another result file", where=str(path), remedy=remedy)
-    if re.match(r"\s*\d+\s*$", text):
-        why = "it contains a single number, like the stonewall status of IOR and mdtest"
-        remedy = "Import the output of the tool instead."
-        return BadInputError("the file contains no result", where=str(path), why=why, remedy=remedy)
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     why = f"expected one of: {', '.join(FORMATS)}"
     remedy = "Give the unchanged output file of the tool."

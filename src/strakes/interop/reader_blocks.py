@@ -12,7 +12,7 @@ from typing import Any
 from strakes.interop.foreign import Foreign
 
 # A line with a rate. Outside of the output of a known tool, it belongs to a result that cannot be read.
-_RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b")
+_RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b")
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,8 @@ def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
 
 TEXT = Printed(
     "elbencho text",
-    opens=re.compile(r" *(?:ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE\s+FIRST DONE)"),
+    # Loggers put a prefix before the first line of the heading, but not before the second one.
+    opens=re.compile(r" *(?:ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE|=+ =+ +=+ +=+ *$)"),
     table=re.compile(r" *[A-Z]\S*\s+Elapsed (?:ms|time)\s+:"),
     read=read_text,
 )

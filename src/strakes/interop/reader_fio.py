@@ -9,7 +9,7 @@ from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, parse_bytes
-from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of, number, slug
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
 from strakes.interop.reader_blocks import Document, Result
 from strakes.model.portrait import Setting
 
@@ -56,7 +56,7 @@ def _run(run: Mapping[str, Any]) -> Foreign:
         "fio",
         gathered(_figures(jobs, options)),
         version=str(run.get("fio version", "")).removeprefix("fio-"),
-        when=moment_of(run.get("timestamp")),
+        when=time_of(str(run.get("timestamp", ""))),
         path=next(paths, ""),
         notes=tuple(dict.fromkeys(errors)),
     )

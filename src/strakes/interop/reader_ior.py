@@ -37,6 +37,9 @@ _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
 _MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
+# A row of the summary: operation, maximum, minimum, mean, and at least ten more columns.
+_MEAN = re.compile(r"^\s*(write|read)(?:\s+\S+){2}\s+(\S+)(?:\s+\S+){10,}\s*$")
+_MEAN_ONLY = "the file holds only the mean of the repetitions (Summary of all tests)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
 # Patterns of the JSON summary.
 _TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
@@ -49,8 +52,8 @@ _JSON_PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|([^\s"{}\[\],]+))')
 
 def read_text(block: Block) -> Iterator[Result]:
     """Read each test of a run of IOR; a script of IOR (-f) has several."""
-    first_line = _TEST_ID if any(map(_TEST_ID.match, block.lines)) else _OPTIONS
-    head, tests = block.parts(first_line.match)
+    first_lines = (known for known in (_TEST_ID, _OPTIONS) if any(map(known.match, block.lines)))
+    head, tests = block.parts(next(first_lines, _HEADER).match)
     # Old versions print the header of the table once for all tests.
     has_header = any(map(_HEADER.match, head.lines))
     for test in tests or [block]:
@@ -61,8 +64,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iterator[Result]:
-    rows: list[tuple[str, str]] = []
-    fastest: list[tuple[str, str]] = []
+    rows, means, fastest = (list[tuple[str, str]]() for _ in range(3))
     for line in test.lines:
         if _HEADER.match(line):
             in_table = True
@@ -72,9 +74,25 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
             rows.append((row[1], row[2]))
         elif in_table and _BEGINS_ROW.match(line):
             yield test.line_unread(line, "the row is cut off")
+        elif mean := _MEAN.match(line):
+            means.append((mean[1], mean[2]))
         elif most := _MAX.match(line):
             fastest.append((most[1].lower(), most[2]))
-    yield from _test(rows, facts) or _test(fastest, facts, _MAX_ONLY) or [test.unread("the test has no results")]
+    found = _test(rows, facts)
+    for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
+        found = found or [one for each in _apart(rates) for one in _test(each, facts, note)]
+    yield from found or [test.unread("the test has no results")]
+
+
+def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
+    """Yield the rates of each test, in which every operation occurs once."""
+    test: dict[str, str] = {}
+    for operation, rate in rates:
+        if operation in test:
+            yield list(test.items())
+            test = {}
+        test[operation] = rate
+    yield list(test.items())
 
 
 def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
@@ -168,7 +186,7 @@ def read_csv(block: Block) -> Iterator[Result]:
 TEXT = Printed(
     "IOR text",
     opens=re.compile(r"[ \t]*IOR-\d\S*: "),
-    table=re.compile(rf"{_HEADER.pattern}|{_MAX.pattern}"),
+    table=re.compile(rf"{_HEADER.pattern}|{_MAX.pattern}|[ \t]*Operation +Max ?\(MiB\)"),
     ends=re.compile(r"[ \t]*(?:Run f|F)inished\s*: "),
     read=read_text,
 )

@@ -13,6 +13,7 @@ _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
 _ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dainf]+(?:\s+[-+.\dainf]+)*)\s*$")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
+_CUT_OFF = "the last line of mdtest's output is missing, so operations may be missing"
 _ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|directories)")
 
 
@@ -20,6 +21,7 @@ def read_text(block: Block) -> Iterator[Result]:
     """Read each table of means of a run; mdtest -f prints one for each number of tasks."""
     launched = re.search(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
     command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
+    cut_off = [_CUT_OFF] if launched and not block.search(r"^[ \t]*(-- finished at )") else []
     settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}
     before, tables = block.parts(_TABLE.match)
     if not tables:
@@ -50,7 +52,7 @@ def read_text(block: Block) -> Iterator[Result]:
             when=time_of(block.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)")),
             command=command,
             path=_paths(block.text, command),
-            notes=(note,) if count > 1 else (),
+            notes=(*([note] if count > 1 else []), *cut_off),
         )
 
 

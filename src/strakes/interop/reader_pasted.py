@@ -28,11 +28,7 @@ _BEGINNING = 1 << 20
 
 
 def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
-    """Return the text of a file as the tool printed it, without changed line ends, colours and prefixes of lines.
-
-    >>> plain_text(b"> \\x1b[1ma\\x1b[0m\\r\\n", ())
-    '> a\\n'
-    """
+    """Return the text of a file as the tool printed it, without changed line ends, colours and prefixes of lines."""
     text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
     text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
     text = text.replace("\t", " ").replace("\N{NO-BREAK SPACE}", " ")
@@ -58,11 +54,7 @@ def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
 
 
 def _shape(prefix: str) -> str:
-    """Return a pattern of the prefix with any digits, and without its trailing spaces in empty lines.
-
-    >>> re.match(_shape("[12] 03:26 "), "[3] 04:01   File stat").end()
-    10
-    """
+    """Return a pattern of the prefix with any digits, and without its trailing spaces in empty lines."""
     words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in prefix.split()]
     end = len(prefix) - len(prefix.rstrip())
     return rf" *{' +'.join(words)} {{0,{end}}}" if words else rf" {{1,{end}}}"

@@ -244,6 +244,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def _of_servers(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, dict[str, float]]:
+    """Return target -> counters from its server. A server that does not answer has an empty entry for its host."""
     seen: dict[str, dict[str, float]] = {}
     for host, params in asked.items():
         if isinstance(params, StrakesError) or params.cut_off:

@@ -109,7 +109,7 @@ class ReplicationCost(Study):
             needs = gettext("a DRBD 8.4 device on this machine")
             return [self.finding("device", text, "unknown", results.ids(cells), needs=needs), *self._table(results)]
         of_bytes = (self._bytes(cell, results.confidence) for cell in cells if _bytes_per_file(cell))
-        return [*of_bytes, *self._arithmetic(results), *self._table(results)]
+        return [*self._table(results), *of_bytes, *self._arithmetic(results)]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         what = _by_ranks(cell)

@@ -1,0 +1,114 @@
+"""Faults of a DRBD 8.4 device: its peer is disconnected, or the peer's copy is discarded. Then it is synchronised."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.foreign_text import shown_command
+from strakes.base.units import format_bytes
+from strakes.control.drill_undo import RunCommand, Undo
+from strakes.control.fault import Ask, OneCommand, Seen
+from strakes.failover.timeline import Moment
+from strakes.targets.calls import mount_of
+from strakes.targets.command import Runner, run
+from strakes.targets.description import TargetRecovery
+
+_LOOK_EVERY_S = 0.02
+_EQUAL = "UpToDate/UpToDate"
+
+
+class _Copies(NamedTuple):
+    """One reading of /proc/drbd. ``behind_bytes``: data that the copies do not share (``oos``)."""
+
+    connection: str
+    role: str
+    disks: str
+    behind_bytes: int
+
+    @property
+    def equal(self) -> bool:
+        return self.connection == "Connected" and self.disks == _EQUAL
+
+
+class DisconnectPeer(OneCommand):
+    """Disconnects the peer. It misses all writes until it is connected again, and is then sent the changed blocks."""
+
+    # A full copy of a large device takes hours.
+    back_within_s = 4 * 3600.0
+    cause: ClassVar[str] = "disconnect"
+    remedy: ClassVar[str] = "connect"
+
+    def __init__(self, ask: Ask, run_one: Runner = run, states: Path = Path("/proc/drbd")) -> None:
+        """Read the state of the device. Raises BadInputError unless its copies are equal and this node is primary."""
+        self._run, self._states = run_one, states
+        source = mount_of(ask.directory).source
+        found = re.fullmatch(r"/dev/drbd(\d+)", source)
+        if found is None:
+            raise BadInputError("DIR is not on a DRBD device", where=f"{ask.directory} on {source}")
+        self._minor = found[1]
+        self._device = f"drbd{self._minor}"
+        self._at_first = now = self._look()
+        if not now.equal or not now.role.startswith("Primary/"):
+            why = f"/proc/drbd: {' '.join(now[:3])}"
+            raise BadInputError("the copies are not equal, or this node is not primary", where=source, why=why)
+        self._strike = ("drbdadm", self.cause, f"minor-{self._minor}")
+        self.undo: Undo | None = RunCommand(("drbdadm", self.remedy, f"minor-{self._minor}")) if self.remedy else None
+        self.text = f"run: {shown_command(self._strike)}"
+        self._most_behind_bytes = 0
+        self._began_s: float | None = None
+        self._took_s: float | None = None
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report changes of the connection and the copies, and time the synchronisation, until ``stop`` is set."""
+        last, over = self._at_first, False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
+            try:
+                now, now_s = self._look(), time.time()
+            except StrakesError as error:
+                seen(Moment(time.time(), self._device, error.what))
+                return
+            self._most_behind_bytes = max(self._most_behind_bytes, now.behind_bytes)
+            if now.connection.startswith("Sync") and self._began_s is None:
+                self._began_s = now_s
+            if now.equal and self._began_s is not None and self._took_s is None:
+                self._took_s = now_s - self._began_s
+            if now[:3] != last[:3]:
+                text = f"{' '.join(now[:3])}, {format_bytes(now.behind_bytes)} differ"
+                seen(Moment(now_s, self._device, text))
+            last = now
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return the amount that was synchronised, and its time."""
+        status = f"{format_bytes(self._most_behind_bytes)} synchronised" if self._took_s else "not synchronised"
+        return (TargetRecovery(self._device, status, duration_s=self._took_s and round(self._took_s, 2)),)
+
+    def lacking(self) -> str:
+        """Return how much data the copies do not share yet; empty if they are equal."""
+        now = self._look()
+        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
+
+    def _look(self) -> _Copies:
+        try:
+            text = self._states.read_text()
+        except OSError:
+            text = ""
+        found = re.search(rf"^ *{self._minor}: cs:(\S+) ro:(\S+) ds:(\S+) .*\n.*\boos:(\d+)", text, re.MULTILINE)
+        if found is None:
+            remedy = "This fault needs DRBD 8.4 on this machine. DRBD 9 does not show its devices there."
+            raise EnvironmentLacksError(
+                "the state of the device cannot be read", where=f"/proc/drbd, {self._device}", remedy=remedy
+            )
+        return _Copies(found[1], found[2], found[3], int(found[4]) * 1024)
+
+
+class DiscardPeer(DisconnectPeer):
+    """Declares the peer's whole copy outdated: all blocks are sent again, as to a replaced disk."""
+
+    cause = "invalidate-remote"
+    remedy = ""

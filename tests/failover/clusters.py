@@ -6,14 +6,21 @@ They are plans of the examples, and those in ``good``, one directory each, writt
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
 
 from conftest import ROOT
+from strakes.base.errors import BadInputError
+from strakes.failover.behaviour import Behaviour
 from strakes.failover.crm_text import read_crm
 from strakes.failover.plan import write_plan
+from strakes.failover.policy_engine import PolicyEngine
+from strakes.failover.setup import Setup
+from strakes.failover.simulation import started
 
 EXAMPLES = {
     "tianhe2": ROOT / "examples" / "tianhe2.toml",
@@ -41,6 +48,21 @@ def with_cib(name: str, directory: Path) -> Path:
         cib.write(directory / "pacemaker/cib.xml")
         statements.unlink()
     return directory
+
+
+def with_start(setup: Setup, directory: Path, *, deaths: bool = False) -> Setup:
+    """Return the setup with its simulated start, and with ``deaths`` also the death of each node.
+
+    Other failures are left out, because they take most of the simulations.
+    """
+    if setup.cib is not None:
+        # The policy engine may refuse a configuration; a check then does without it, too.
+        with suppress(BadInputError):
+            engine = PolicyEngine(setup, directory)
+            steady, dying = started(setup, engine), setup.cib.members_of_corosync if deaths else ()
+            without = {node: engine.settled(steady.file, ["--node-fail", node]) for node in dying}
+            return replace(setup, behaviour=Behaviour(steady, without, {}, {}))
+    return setup
 
 
 def need(*programs: str) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from failover.clusters import with_cib
 
 # The value of ``rule`` if one of the cluster's own programs refuses the file.
 REFUSED = "refused"
@@ -32,20 +32,25 @@ class Mistake:
     costs: bool
     rule: str
 
-    def plant(self, directory: Path) -> Path:
-        """Write the configuration with the mistake into the directory, and return the directory."""
-        with_cib(self.base, directory)
+    @contextmanager
+    def planted(self, directory: Path) -> Iterator[None]:
+        """Plant the mistake in the configuration ``base`` in a directory, and restore the file afterwards."""
         path = directory / self.file
+        before = path.read_text() if path.exists() else None
         if self.old == _REMOVED:
             path.unlink()
         elif not self.old:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.new)
         else:
-            text, times = re.subn(self.old, self.new, path.read_text())
+            text, times = re.subn(self.old, self.new, before or "")
             assert times, f"{self.old} is not in {self.file} of {self.base}"
             path.write_text(text)
-        return directory
+        yield
+        if before is None:
+            path.unlink()
+        else:
+            path.write_text(before)
 
 
 _LINES = (Path(__file__).parent / "planted.jsonl").read_text(encoding="utf-8").splitlines()

@@ -182,7 +182,7 @@ def test_truncated_text_is_read_without_an_error() -> None:
 
     for read in (read_crm, read_pcs_commands, read_pcs_config):
         for _, text in FORMS.values():
-            for cut in range(0, len(text), 7):
+            for cut in range(0, len(text), 17):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")
 

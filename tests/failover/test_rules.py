@@ -26,6 +26,7 @@ from strakes.targets.command import Completed
 
 COROSYNC, CIB, RES = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "etc/drbd.d/mdt0.res"
 _RULES = Path(str(files("strakes.failover") / "rules"))
+_NAMED = {rule.name: rule for rule in all_rules()}
 # Rules on descriptions, statements and running clusters have no examples; planted mistakes and other tests cover them.
 _WITHOUT_EXAMPLE = {"description", "state", "statements"}
 
@@ -142,7 +143,7 @@ _OUTDATER = 'fence-peer "/usr/lib/heartbeat/drbd-peer-outdater -t 5";'
     ],
 )
 def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements: tuple[str, ...]) -> None:
-    assert not _applied(next(one for one in all_rules() if one.name == rule), statements)
+    assert not _applied(_NAMED[rule], statements)
 
 
 def test_a_service_enabled_outside_the_cluster_that_exports_its_pool_is_found() -> None:
@@ -217,8 +218,8 @@ def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_only_errors_affect_the_exit_status(strakes: StrakesRunner, tmp_path: Path) -> None:
     plan = planned("tianhe2", tmp_path)
     corosync, cib = plan / COROSYNC, plan / CIB
-    good, valid = corosync.read_text(), cib.read_text()
-    cib.write_text(valid.replace('name="concurrent-fencing"', 'name="shutdown-lock"'))
+    good = corosync.read_text()
+    cib.write_text(cib.read_text().replace('name="concurrent-fencing"', 'name="shutdown-lock"'))
     warned = strakes("failover", "check", plan)
     assert warned.returncode == 0 and "cluster-property-doubtful" in warned.stdout, warned.stdout
     corosync.write_text(good.replace("wait_for_all: 1", "wait_for_all: 0"))

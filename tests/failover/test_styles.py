@@ -5,30 +5,49 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import one_in
-from failover.clusters import GOOD, need
+from failover.clusters import GOOD, need, with_start
 from strakes.base.errors import BadInputError
 from strakes.failover.check import check
-from strakes.failover.rule import findings
+from strakes.failover.rule import RuleFinding, findings
 from strakes.failover.setup import read_plan
+from strakes.failover.validators import ValidatorVerdict, verdicts
 
 
 def test_there_are_at_least_123_good_configurations() -> None:
     assert len(GOOD) >= 123
 
 
-@pytest.mark.parametrize("name", one_in(6, GOOD))
+# Every sixth one is checked with simulations of all failures, which take most of the time, the others only with --all.
+_SAMPLE = list(GOOD)[::6]
+
+
+@pytest.mark.parametrize(
+    "name", [*_SAMPLE, *(pytest.param(name, marks=pytest.mark.long) for name in GOOD if name not in _SAMPLE)]
+)
 def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warning(name: str) -> None:
     need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
     result = check(read_plan(GOOD[name]))
-    assert not [verdict for verdict in result.verdicts if verdict.state == "refuses"]
-    assert not [finding for finding in result.findings if finding.severity == "error"]
-    assert len([finding for finding in result.findings if finding.severity == "warning"]) <= 1
+    _require_good(result.verdicts, result.findings)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.more) for name in GOOD if name not in _SAMPLE])
+def test_a_good_configuration_of_another_style_is_good_when_it_starts(name: str, tmp_path: Path) -> None:
+    need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
+    setup = with_start(read_plan(GOOD[name]), tmp_path)
+    _require_good(verdicts(setup), findings(setup)[0])
+
+
+def _require_good(verdicts: Sequence[ValidatorVerdict], findings: Sequence[RuleFinding]) -> None:
+    assert not [verdict for verdict in verdicts if verdict.state == "refuses"]
+    assert not [finding for finding in findings if finding.severity == "error"]
+    assert len([finding for finding in findings if finding.severity == "warning"]) <= 1
 
 
 _JUNK = ("", "x", "-1", "99999999999", "a:b:c", ";;", "0", "::", "[::1]", "INFINITY", "a b")

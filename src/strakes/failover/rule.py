@@ -155,12 +155,12 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
     found = (
         RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
         for one in sorted(all_rules(), key=lambda rule: _SEVERITIES.index(rule.severity))
-        if (places := tuple(_places(one, setup, views)))
+        if (places := tuple(places_of(one, setup, views)))
     )
     return tuple(found), tuple(one.name for one in all_rules() if not one.needs <= setup.parts)
 
 
-def _places(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
+def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
     """Yield each place of a mistake once. A place in the files of single nodes begins with the names of the nodes."""
     common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
     yield from common

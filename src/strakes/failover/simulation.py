@@ -44,7 +44,7 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
 
 
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
-    cib, steady = setup.pacemaker, engine.steady()
+    cib, steady = setup.pacemaker, started(setup, engine)
     members = cib.members_of_corosync
     running = [one for one in cib.services if steady.nodes_of(one.id)]
     services = [one for one in running if any(operation.repeats for operation in one.operations)]
@@ -55,15 +55,21 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
             one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
             for one in services[:_MOST_FAILURES]
         }
-    idle = idle_resources(engine, steady, [one.id for one in cib.primitives])
     questions = [one for part in (lost, emptied, failed) for one in part.values()]
     return Behaviour(
-        replace(steady, places={name: on for name, on in steady.places.items() if on or name in idle}),
+        steady,
         _answered(lost),
         _answered(emptied),
         _answered(failed),
         sum(isinstance(one.exception(), CommandTimeout) for one in questions),
     )
+
+
+def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
+    """Return the state with all nodes up, without resources that run only with the status stored in the CIB."""
+    steady = engine.steady()
+    idle = idle_resources(engine, steady, [one.id for one in setup.pacemaker.primitives])
+    return replace(steady, places={name: on for name, on in steady.places.items() if on or name in idle})
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,25 @@
+"""The command line in the process of the tests: a new interpreter would take most of the time of a check."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.cli.main import run
+
+
+@pytest.fixture
+def strakes(capsys: pytest.CaptureFixture[str]) -> StrakesRunner:
+    """Return a function that runs the command line: ``strakes("failover", "check", directory)``."""
+
+    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        words = list(map(str, arguments))
+        capsys.readouterr()
+        status = run(words)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, status, said.out, said.err)
+
+    return call

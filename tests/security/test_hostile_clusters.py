@@ -15,9 +15,10 @@ import pytest
 from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
-from strakes.failover import limits, policy_engine, simulation
+from strakes.failover import known_options, limits, policy_engine, simulation
 from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_drbd
 from strakes.failover.cib import Cib
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rule import findings
 from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
 from strakes.failover.simulation import behaviour_of
@@ -355,6 +356,18 @@ def test_drbdadm_gets_no_include_of_a_file_outside_in_any_form(tmp_path: Path, t
     setup = read_plan(tmp_path)
     setup.texts["etc/drbd.conf"] = text.format(name)
     assert [one.state for one in verdicts(setup) if "drbdadm" in one.program] == ["unable"]
+
+
+@pytest.mark.parametrize(
+    "agent", ["ocf:../../../..{}:x", "ocf:heartbeat:../../../../..{}/x", "stonith:../..{}/x", "-x:{}", "nagios:..{}/x"]
+)
+def test_no_program_that_a_configuration_names_by_a_path_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    monkeypatch.setattr(known_options, "run", lambda argv, timeout_s: pytest.fail(f"{argv} is run"))
+    standard, *names = agent.format(tmp_path).split(":")
+    one = Primitive("p", standard, names[0] if len(names) > 1 else "", names[-1], {}, {}, ())
+    assert known_options.installed_options(one) == frozenset()
 
 
 def test_drbdadm_gets_the_same_words_in_the_same_lines() -> None:

@@ -6,11 +6,10 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
@@ -111,8 +110,8 @@ class _Table:
         """Raise BadInputError for the first key that is not one of these."""
         for key in self.values:
             if key not in keys:
-                close = get_close_matches(key, keys, 1)
-                hint = f"Did you mean {close[0]!r}? " if close else ""
+                near = nearest_word(key, keys)
+                hint = f"Did you mean {near!r}? " if near else ""
                 remedy = f"{hint}The keys are: {', '.join(keys)}."
                 raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=remedy)
 

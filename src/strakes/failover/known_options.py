@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from xml.etree import ElementTree as Xml
 
-from strakes.base.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError, nearest_word
 from strakes.failover.cib_values import read_table
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.targets.command import CommandTimeout, run
@@ -38,6 +38,8 @@ _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 
 _SIMILAR = 0.75
 # Time limit for the metadata of an agent.
 _ASK_S = 5.0
+# Agents whose metadata are asked for. crm_resource runs the agent, and a path could lead to any program.
+_AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ def fencing_agents() -> tuple[str, ...]:
 @cache
 def _installed(agent: str) -> frozenset[str]:
     """Return the parameters in the metadata of an installed agent; empty if the metadata cannot be read."""
+    if not _AGENT.fullmatch(agent):
+        return frozenset()
     try:
         answer = run(["crm_resource", "--show-metadata", agent], _ASK_S)
         named = Xml.fromstring(answer.stdout) if answer.status == 0 else Xml.Element("none")
@@ -165,9 +169,8 @@ def meant(name: str, known: Iterable[str]) -> str:
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
     # difflib may miss two swapped letters in a short name.
-    turned = [other for other in alike if sorted(other) == sorted(plain)]
-    close = turned or get_close_matches(plain, list(alike), 1, _SIMILAR)
-    return alike[close[0]] if close else ""
+    turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
+    return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 
 
 def slip(name: str, known: Iterable[str]) -> str:

@@ -11,17 +11,18 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum numbers for a check. Rules compare resources in pairs, so the time grows with the square of each number.
-_MOST_RESOURCES = 1000
-_MOST_PAIRS = 5000  # constraints between two resources
-MOST_DEPTH = 100  # nested elements
-_MOST_NODES = 1000
-_MOST_ATTRIBUTES = 256  # of an element
-MOST_DRBD = 1000  # DRBD resources
+# Maximum number of resources, of DRBD resources and of nodes. Rules compare them in pairs: with twice the number, the
+# rules take four times as long.
+MOST_RESOURCES = 1000
+_MOST_PAIRS = 5000  # constraints between two resources; the time of rules grows at least in proportion
+# Maximum depth of elements, sections and directories in each other. Some readers call themselves for each level; the
+# default of Python is at most 1,000 such calls.
+MOST_DEPTH = 100
+_MOST_ATTRIBUTES = 256  # of an element; with twice the number, Pacemaker's tools take four times as long
 # Lower maximum numbers for Pacemaker's tools, which a check calls dozens of times.
-_MOST_ASKED_RESOURCES = 60
-_MOST_ASKED_PAIRS = 1000
-_MOST_ASKED_ELEMENTS = 20_000
+_MOST_ASKED_RESOURCES = 60  # up to 40 failures are simulated, all within 20 seconds
+_MOST_ASKED_PAIRS = 1000  # the time of each simulation grows in proportion
+_MOST_ASKED_ELEMENTS = 20_000  # the time to read and check them grows in proportion
 # Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.
@@ -34,7 +35,7 @@ def too_much(cib: Xml.Element) -> str:
         return f"its elements are nested more than {MOST_DEPTH} deep"
     if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
         return f"an element has more than {_MOST_ATTRIBUTES} attributes"
-    return _more_than(cib, _MOST_RESOURCES, _MOST_PAIRS)
+    return _more_than(cib, MOST_RESOURCES, _MOST_PAIRS)
 
 
 def too_much_to_ask(cib: Xml.Element) -> str:
@@ -95,8 +96,8 @@ def _deeper_than(root: Xml.Element, most: int) -> bool:
 def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iter("primitive")) > resources:
         return f"it has more than {resources} resources"
-    if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > _MOST_NODES:
-        return f"it has more than {_MOST_NODES} nodes"
+    if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
+        return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
     # A constraint on a set relates each member to every other member.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]

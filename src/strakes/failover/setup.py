@@ -19,7 +19,7 @@ from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, is_address
 from strakes.failover.crm_text import PROMPT
 from strakes.failover.description import described
-from strakes.failover.limits import MOST_DEPTH, MOST_DRBD, little_enough
+from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
@@ -299,11 +299,11 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
-    if len(resources) > MOST_DRBD:
+    if len(resources) > MOST_RESOURCES:
         raise BadInputError(
             "this configuration cannot be checked",
             where=str(root / "etc/drbd.d"),
-            why=f"it has more than {MOST_DRBD} resources",
+            why=f"it has more than {MOST_RESOURCES} resources",
         )
     return Setup(
         where=where,

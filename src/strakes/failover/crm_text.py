@@ -73,12 +73,12 @@ def _with_values(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), text)
 
 
-def split_words(line: str) -> list[str]:
+def split_words(line: str, *, comments: bool = True) -> list[str]:
     """Split a line as a shell does, or at spaces if its quotes do not match or it is too long for a command."""
     if len(line) > _MOST_LINE:
         return line.split()
     try:
-        return shlex.split(line, comments=True)
+        return shlex.split(line, comments=comments)
     except ValueError:
         return line.split()
 
@@ -87,14 +87,8 @@ def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
         # In the syntax of crm, # does not begin a comment: #uname is an attribute.
         bare = _PREFIX.sub("", line, count=1)
-        if len(bare) > _MOST_LINE:
-            continue
-        try:
-            words = shlex.split(bare) if not bare.lstrip().startswith("#") else []
-        except ValueError:
-            words = bare.split()
-        if words:
-            yield words
+        if len(bare) <= _MOST_LINE and bare.strip() and not bare.lstrip().startswith("#"):
+            yield split_words(bare, comments=False)
 
 
 def _infinite(score: str) -> str:
@@ -200,10 +194,14 @@ def _topology(builder: CibBuilder, words: list[str]) -> None:
             builder.level(name, str(index), word.split(","))
 
 
-def _settings(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    return lambda builder, words: builder.properties(
-        {key: value for key, value in read_words(words, ()).settings.items() if key != "id"}, section
-    )
+def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
+    """Return the reader of a statement that sets properties or defaults: ``[id=ID] [meta] NAME=VALUE ...``."""
+
+    def read(builder: CibBuilder, words: list[str]) -> None:
+        found = read_words((word for word in words if word != "meta"), ()).settings
+        builder.properties({key: value for key, value in found.items() if key != "id"}, section)
+
+    return read
 
 
 _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
@@ -220,9 +218,9 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "colocation": _colocation,
     "collocation": _colocation,
     "order": _order,
-    "property": _settings("crm_config"),
-    "rsc_defaults": _settings("rsc_defaults"),
-    "op_defaults": _settings("op_defaults"),
+    "property": settings_reader("crm_config"),
+    "rsc_defaults": settings_reader("rsc_defaults"),
+    "op_defaults": settings_reader("op_defaults"),
     "fencing_topology": _topology,
 }
 _STAGES = (

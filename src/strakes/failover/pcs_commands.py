@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 
 from strakes.failover.cib_builder import CibBuilder, read_words
-from strakes.failover.crm_text import joined_lines, split_words, terms_of
+from strakes.failover.crm_text import joined_lines, settings_reader, split_words, terms_of
 from strakes.failover.known_options import advised_times
 
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
@@ -38,7 +38,7 @@ def read_pcs_commands(text: str) -> CibBuilder:
 
 def _commands(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        words = split_words(re.sub(r"&&|;(?=\s)", "\n", line).split("\n")[0] if "pcs" not in line else line)
+        words = split_words(line)
         while "pcs" in words:
             words = words[words.index("pcs") + 1 :]
             end = next((place for place, word in enumerate(words) if word in ("&&", ";", "|", "||", "pcs")), len(words))
@@ -143,7 +143,8 @@ def _level(builder: CibBuilder, words: list[str]) -> None:
         builder.level(words[1], words[0], [name for word in words[2:] for name in word.split(",")])
 
 
-def _location(builder: CibBuilder, words: list[str]) -> None:
+def add_location(builder: CibBuilder, words: list[str]) -> None:
+    """Add what ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...`` adds."""
     resource, *rest = words
     if resource == "add" and len(rest) > 2:
         score = rest[3] if len(rest) > 3 else "INFINITY"
@@ -161,7 +162,8 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
             builder.constraint("rsc_location", "", given)
 
 
-def _colocation(builder: CibBuilder, words: list[str]) -> None:
+def add_colocation(builder: CibBuilder, words: list[str]) -> None:
+    """Add what ``constraint colocation add [ROLE] RESOURCE with [ROLE] RESOURCE SCORE`` adds."""
     read = read_words(words, ())
     ends, roles, pending, score = list[str](), list[str](), "", "INFINITY"
     for word in read.plain:
@@ -179,7 +181,8 @@ def _colocation(builder: CibBuilder, words: list[str]) -> None:
         builder.colocation(read.settings.get("id", ""), near, far, read.settings.get("score", score))
 
 
-def _order(builder: CibBuilder, words: list[str]) -> None:
+def add_order(builder: CibBuilder, words: list[str]) -> None:
+    """Add what ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE`` adds."""
     read = read_words(words, ())
     halves = " ".join(read.plain).split(" then ")
     parts = [half.split() for half in halves]
@@ -188,7 +191,7 @@ def _order(builder: CibBuilder, words: list[str]) -> None:
             (half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "") for half in (one, other)
         )
         options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
-        builder.order("", first, then, options)
+        builder.order(read.settings.get("id", ""), first, then, options)
 
 
 def _sets(tag: str) -> Callable[[CibBuilder, list[str]], None]:
@@ -204,19 +207,13 @@ def _sets(tag: str) -> Callable[[CibBuilder, list[str]], None]:
     return read
 
 
-def _settings(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    return lambda builder, words: builder.properties(
-        read_words(words, ("meta",)).settings | read_words(words, ("meta",)).block("meta"), section
-    )
-
-
 _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "cluster setup": _setup,
-    "property set": _settings("crm_config"),
-    "property": _settings("crm_config"),
-    "resource defaults update": _settings("rsc_defaults"),
-    "resource defaults": _settings("rsc_defaults"),
-    "resource op defaults": _settings("op_defaults"),
+    "property set": settings_reader("crm_config"),
+    "property": settings_reader("crm_config"),
+    "resource defaults update": settings_reader("rsc_defaults"),
+    "resource defaults": settings_reader("rsc_defaults"),
+    "resource op defaults": settings_reader("op_defaults"),
     "resource create": _create,
     "resource group add": lambda builder, words: builder.group(words[0], [w for w in words[1:] if w[:2] != "--"]),
     "resource clone": _clone,
@@ -229,9 +226,9 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "stonith create": partial(_create, standard="stonith"),
     "stonith level add": _level,
     "stonith sbd": lambda builder, words: builder.properties({"have-watchdog": str(words[0] == "enable").lower()}),
-    "constraint location": _location,
-    "constraint colocation add": _colocation,
+    "constraint location": add_location,
+    "constraint colocation add": add_colocation,
     "constraint colocation set": _sets("rsc_colocation"),
     "constraint order set": _sets("rsc_order"),
-    "constraint order": _order,
+    "constraint order": add_order,
 }

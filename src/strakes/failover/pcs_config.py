@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from strakes.failover.cib_builder import CibBuilder, Words, read_words
 from strakes.failover.crm_text import split_words
+from strakes.failover.pcs_commands import add_colocation, add_location, add_order
 
 HEADS = re.compile(r"(?m)^(?:Stonith Devices|Pacemaker Nodes|Fencing Levels|Cluster Properties):")
 _RESOURCE = re.compile(r"Resource: (\S+) \(class=(\S+?)(?: provider=(\S+?))? type=(\S+?)\)")
-_SCORED = re.compile(r"\((?:score:)?([+-]?(?:\d+|INFINITY))\)|score=([+-]?\w+)")
-_OPTIONS = re.compile(r"\(([\w-]+):([^()]*)\)")
+_OPTION = re.compile(r"\(([\w-]+):([^()]*)\)")
 
 
 @dataclass
@@ -132,37 +132,27 @@ def _settings(builder: CibBuilder, section: _Line, kind: str) -> None:
 
 
 def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
-    options = dict(_OPTIONS.findall(child.text))
-    bare = re.sub(r"\([^()]*\)", "", child.text).replace("'", "")
-    words = [word for word in bare.split() if "=" not in word and word != "resource"]
-    if kind == "Location":
-        _location(builder, child)
-    elif kind == "Ordering" and "then" in words:
-        sides = [words[: words.index("then")], words[words.index("then") + 1 :]]
-        first, then = ((side[-1], side[0] if len(side) > 1 else "") for side in sides)
-        kept = {key: options[key] for key in ("kind", "symmetrical") if key in options}
-        builder.order(options.get("id", ""), first, then, kept)
+    """Read a constraint, whose words are mostly those of the ``pcs`` command that adds it."""
+    words = _OPTION.sub(r" \1=\2", child.text).replace("'", "").split()
+    words = [word.strip("()") for word in words if word != "resource"]
+    if kind == "Ordering" and "then" in words:
+        add_order(builder, words)
     elif kind == "Colocation" and "with" in words:
-        near, far = words[: words.index("with")], words[words.index("with") + 1 :]
-        roles = [side[0] if len(side) > 1 else "" for side in (near, far)]
-        found = _SCORED.search(child.text)
-        score = (found[1] or found[2]) if found else "INFINITY"
-        one = near[-1], options.get("rsc-role") or roles[0]
-        other = far[-1], options.get("with-rsc-role") or roles[1]
-        builder.colocation(options.get("id", ""), one, other, score)
+        add_colocation(builder, words)
+    elif kind == "Location":
+        _location(builder, child)
 
 
 def _location(builder: CibBuilder, line: _Line) -> None:
     """Read ``Resource: R`` with nodes below it, or ``resource 'R' prefers node 'N' with score 100``."""
     if found := re.match(r"resource '(\S+)' (prefers|avoids) node '(\S+)' with score (\S+)", line.text):
-        sign = "-" if found[2] == "avoids" else ""
-        builder.constraint("rsc_location", "", {"rsc": found[1], "node": found[3], "score": f"{sign}{found[4]}"})
+        add_location(builder, [found[1], found[2], f"{found[3]}={found[4]}"])
         return
     resource = line.text.removeprefix("Resource: ")
     for child in line.children:
         entries = child.children or [_Line(child.text.partition(":")[2].strip())]
         for entry in entries:
             node = re.match(r"(?:Node: )?(\S+) \(score:([+-]?\w+)\)", entry.text)
-            identity = dict(_OPTIONS.findall(entry.text)).get("id", "")
+            identity = dict(_OPTION.findall(entry.text)).get("id", "")
             if node:
                 builder.constraint("rsc_location", identity, {"rsc": resource, "node": node[1], "score": node[2]})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 
-from strakes.failover.cib_builder import CibBuilder, Words
+from strakes.failover.cib_builder import CibBuilder
 from strakes.failover.crm_text import STATEMENT, expanded, joined_lines, read_crm
 from strakes.failover.pcs_commands import COMMAND, read_pcs_commands
 from strakes.failover.pcs_config import HEADS, read_pcs_config
@@ -40,7 +41,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
             builder.prune()
             return name, builder
     if HARESOURCES in texts:
-        return HARESOURCES, _read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
+        return HARESOURCES, read_crm("\n".join(_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))))
     return None
 
 
@@ -74,66 +75,57 @@ _HEARTBEAT_AGENTS = {
     "Filesystem": ("device", "directory", "fstype", "options"),
     "LVM": ("volgrpname",),
 }
-
-
 # Heartbeat without Pacemaker has no monitors and time-outs. These values keep the rules about them silent.
-_HEARTBEAT_OPERATIONS = (
-    ("op", "monitor", {"interval": "20s", "timeout": "60s"}),
-    *(("op", name, {"timeout": "600s"}) for name in ("start", "stop", "promote", "demote")),
-)
-_PROMOTED_MONITOR = ("op", "monitor", {"interval": "19s", "role": "Promoted", "timeout": "60s"})
+_MONITOR = "op monitor interval=20s timeout=60s"
+_OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
 
 
-def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
-    """Return a CIB with the resources of haresources, and with the nodes and fencing devices of ha.cf."""
-    builder = CibBuilder()
+def _haresources(text: str, ha_cf: str) -> Iterator[str]:
+    """Yield statements of crm for the resources of haresources, and the nodes and fencing devices of ha.cf."""
     stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
-    builder.properties({"stonith-enabled": "true" if stonith else "false"})
-    for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split():
-        builder.node(name)
+    yield f"property stonith-enabled={'true' if stonith else 'false'}"
+    yield from (f"node {name}" for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split())
     for number, words in enumerate(stonith, 1):
         parts = words.split()
         host, agent = (parts[0], parts[1]) if len(parts) > 1 else ("*", parts[0])
         values = {} if host == "*" else {"hostlist": parts[2] if len(parts) > 2 else host}
         values |= dict(zip(("ipaddr", "userid", "passwd", "interface"), parts[3:], strict=False))
-        builder.primitive(f"stonith-{number}", agent, Words((), values, _HEARTBEAT_OPERATIONS[:1]), standard="stonith")
+        yield f"primitive stonith-{number} stonith:{agent} {_settings(values)} {_MONITOR}"
     for number, line in enumerate(joined_lines(text), 1):
         node, *entries = line.partition("#")[0].split() or [""]
         if entries:
-            builder.node(node)
-            _group(builder, number, node, entries)
-    return builder
+            yield f"node {node}"
+            yield from _group(number, node, entries)
 
 
-def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> None:
-    """Add the resources of a line as a group in the same order; DRBD is promoted before the group starts."""
-    group = f"line-{line}"
+def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
+    """Yield the statements for a line: a group in the same order, which starts after the promotion of DRBD."""
     members, copies = list[str](), list[str]()
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")
-        identity = f"{agent if values else 'ip' if entry[0].isdigit() else agent}-{line}-{number}"
-        if entry[0].isdigit():
-            agent, values = "IPaddr2", entry.split("/")
+        identity = f"{agent if values or not entry[0].isdigit() else 'ip'}-{line}-{number}"
         if agent in ("drbddisk", "drbdupper"):
-            builder.primitive(
-                identity,
-                "ocf:linbit:drbd",
-                Words(
-                    (), {"drbd_resource": values[0] if values else "all"}, (*_HEARTBEAT_OPERATIONS, _PROMOTED_MONITOR)
-                ),
-            )
-            builder.clone(f"ms-{identity}", identity, {"notify": "true"}, promotable=True)
+            resource = _settings({"drbd_resource": values[0] if values else "all"})
+            monitor = "op monitor interval=19s role=Promoted timeout=60s"
+            yield f"primitive {identity} ocf:linbit:drbd {resource} {_OPERATIONS} {monitor}"
+            yield f"ms ms-{identity} {identity} meta notify=true"
             copies.append(f"ms-{identity}")
             continue
+        if entry[0].isdigit():
+            agent, values = "IPaddr2", [entry]
         names = _HEARTBEAT_AGENTS.get(agent, tuple(str(place) for place in range(1, len(values) + 1)))
         if agent in ("IPaddr", "IPaddr2") and len(values) == 1:
             values = values[0].split("/")
         known = f"ocf:heartbeat:{agent}" if agent in _HEARTBEAT_AGENTS else f"lsb:{agent}"
-        builder.primitive(identity, known, Words((), dict(zip(names, values, strict=False)), _HEARTBEAT_OPERATIONS))
+        yield f"primitive {identity} {known} {_settings(dict(zip(names, values, strict=False)))} {_OPERATIONS}"
         members.append(identity)
     if members:
-        builder.group(group, members)
-        builder.constraint("rsc_location", f"home-{group}", {"rsc": group, "node": node, "score": "100"})
-        for clone in copies:
-            builder.colocation(f"{group}-on-{clone}", (group, ""), (clone, "Promoted"))
-            builder.order(f"{clone}-before-{group}", (clone, "promote"), (group, "start"), {})
+        yield f"group line-{line} {' '.join(members)}"
+        yield f"location home-line-{line} line-{line} 100: {node}"
+    for clone in copies if members else ():
+        yield f"colocation line-{line}-on-{clone} inf: line-{line} {clone}:Promoted"
+        yield f"order {clone}-before-line-{line} Mandatory: {clone}:promote line-{line}:start"
+
+
+def _settings(values: Mapping[str, str]) -> str:
+    return " ".join(shlex.quote(f"{name}={value}") for name, value in values.items())

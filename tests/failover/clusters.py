@@ -61,7 +61,7 @@ def with_start(setup: Setup, directory: Path, *, deaths: bool = False) -> Setup:
             engine = PolicyEngine(setup, directory)
             steady, dying = started(setup, engine), setup.cib.members_of_corosync if deaths else ()
             without = {node: engine.settled(steady.file, ["--node-fail", node]) for node in dying}
-            return replace(setup, behaviour=Behaviour(steady, without, {}, {}))
+            return replace(setup, behaviour=Behaviour(steady, without, {}))
     return setup
 
 

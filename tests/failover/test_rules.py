@@ -146,6 +146,11 @@ def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements
     assert not _applied(_NAMED[rule], statements)
 
 
+def test_services_whose_orders_form_a_circle_run_nowhere() -> None:
+    circle = ("primitive x systemd:x", "primitive y systemd:y", "order o x y", "order p y x")
+    assert [place.split()[1] for place in _applied(_NAMED["runs-nowhere"], circle)] == ["x", "y"]
+
+
 def test_a_service_enabled_outside_the_cluster_that_exports_its_pool_is_found() -> None:
     pool = "primitive z ocf:heartbeat:ZFS pool=tank"
     enabled = "file etc/systemd/system/multi-user.target.wants/nfs-server.service: "

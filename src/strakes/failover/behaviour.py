@@ -11,14 +11,12 @@ class Snapshot:
     """The cluster after a simulated event.
 
     ``places``: resource -> nodes on which it runs, each with the role of the resource there. ``fenced``: nodes that
-    were powered off. ``stuck``: resources whose actions wait for each other in a circle. ``unclean``: nodes that could
-    not be fenced. ``restarted``: resources that were recovered. ``unmanaged``: resources that Pacemaker does not
-    manage. ``file``: the CIB after the event.
+    were powered off. ``unclean``: nodes that could not be fenced. ``restarted``: resources that were recovered.
+    ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB after the event.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
     fenced: frozenset[str] = frozenset()
-    stuck: frozenset[str] = frozenset()
     unclean: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
     unmanaged: frozenset[str] = frozenset()
@@ -33,13 +31,12 @@ class Snapshot:
 class Behaviour:
     """The states of a cluster that the policy engine predicts: with all nodes up, and after each event.
 
-    ``without``: node -> state after its death. ``emptied``: node -> state after it was put into standby. ``failed``:
-    service -> state after its first failure. ``steady`` leaves out resources that run only with the status stored in
-    the CIB. ``unanswered``: number of simulations that did not end in time.
+    ``without``: node -> state after its death. ``failed``: service -> state after its first failure. ``steady`` leaves
+    out resources that run only with the status stored in the CIB. ``unanswered``: number of simulations that did not
+    end in time.
     """
 
     steady: Snapshot
     without: dict[str, Snapshot]
-    emptied: dict[str, Snapshot]
     failed: dict[str, Snapshot]
     unanswered: int = 0

@@ -20,7 +20,6 @@ _INFINITY = float("inf")
 def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
     yield "with all nodes up", seen.steady
     yield from ((f"without {node}", snapshot) for node, snapshot in seen.without.items())
-    yield from ((f"with {node} in standby", snapshot) for node, snapshot in seen.emptied.items())
     yield from ((f"after a failure of {name}", snapshot) for name, snapshot in seen.failed.items())
 
 
@@ -73,12 +72,6 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
         fenced = yes(node in snapshot.fenced)
         deduced = {"runs services": yes(busy), "is powered off": fenced, "powered off instead": others}
         yield Thing(f"cib: {node}", facts(deduced))
-
-
-def trials(setup: Setup) -> Iterator[Thing]:
-    """Yield the simulated events, with the services whose actions wait for each other."""
-    for when, snapshot in _snapshots(setup.simulated):
-        yield Thing(f"cib: {when}", facts({"services that wait for each other": sorted(snapshot.stuck)}))
 
 
 def needs(setup: Setup) -> Iterator[Thing]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import pairwise
@@ -56,6 +56,22 @@ class Cib:
             for pair in properties.iterfind("./nvpair"):
                 name = pair.get("name", "")
                 pair.set("name", renamed("properties").get(name, name))
+        return root
+
+    def with_nodes_online(self, names: Iterable[str]) -> Xml.Element:
+        """Return a readable copy with these nodes online and nothing started. Nodes that the CIB lacks are added."""
+        root = self.readable()
+        root.set("have-quorum", "1")
+        for status in root.findall("./status"):
+            root.remove(status)
+        nodes = root.find("./configuration/nodes")
+        listed = {node.get("uname", ""): node for node in nodes} if nodes is not None else {}
+        status = Xml.SubElement(root, "status")
+        for number, name in enumerate(names if nodes is not None else (), 1):
+            if name not in listed and nodes is not None:
+                listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
+            state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
+            Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"})
         return root
 
     @cached_property

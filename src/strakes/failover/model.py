@@ -124,28 +124,25 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]
-    joined = {one.id: one.id for one in serving}
+    # Id of a resource -> ids of all resources of its service.
+    joined = {one.id: frozenset({one.id}) for one in serving}
 
-    def root(name: str) -> str:
-        while joined[name] != name:
-            name = joined[name]
-        return name
+    def join(ids: Iterable[str]) -> None:
+        whole = frozenset[str]().union(*(joined[name] for name in ids))
+        joined.update(dict.fromkeys(whole, whole))
 
     for group in cib.groups.values():
-        own = [one.id for one in group if one.id in joined]
-        for name in own[1:]:
-            joined[root(name)] = root(own[0])
+        join(one.id for one in group if one.id in joined)
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
         # A colocation with any copy of a clone does not say where the promoted copy is.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
-            for one in (*ends[0], *ends[1]):
-                joined[root(one.id)] = root(ends[0][0].id)
-    components: dict[str, list[Primitive]] = {}
+            join(one.id for one in (*ends[0], *ends[1]))
+    components: dict[frozenset[str], list[Primitive]] = {}
     for one in serving:
-        components.setdefault(root(one.id), []).append(one)
+        components.setdefault(joined[one.id], []).append(one)
     resources = {one.name: one for one in drbd}
     return tuple(_service(cib, resources, names, parts) for parts in components.values())
 

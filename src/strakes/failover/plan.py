@@ -61,11 +61,6 @@ class PlannedFile:
     mode: int = 0o644
     lines: tuple[Line, ...] = ()
 
-    @property
-    def executable(self) -> bool:
-        """Return whether the file is a program."""
-        return bool(self.mode & 0o111)
-
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     """Return all files of the plan except the description."""

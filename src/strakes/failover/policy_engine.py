@@ -65,25 +65,21 @@ class PolicyEngine:
         """
         fenced: list[str] = []
         restarted: list[str] = []
-        stuck = frozenset[str]()
         document = Xml.Element("none")
         for number in range(most):
-            document, graph, file = self._simulate(file, words if number == 0 else ())
+            document, file = self._simulate(file, words if number == 0 else ())
             actions = document.findall("./transition/fencing_action")
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             done = document.findall("./actions/rsc_action")
             restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
-            if document.findall("./status/errors"):
-                stuck |= _in_circles(graph)
-                break
-            if not document.findall("./transition/*"):
+            # An error means that actions wait for each other: later transitions do not carry them out either.
+            if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
         nodes = document.findall("./revised_cluster_status/nodes/node")
         resources = document.findall("./revised_cluster_status/resources//resource")
         return Snapshot(
             _places(document),
             frozenset(fenced),
-            stuck,
             unclean=tuple(node.get("name", "") for node in nodes if node.get("unclean") == "true"),
             restarted=tuple(dict.fromkeys(restarted)),
             unmanaged=frozenset(plain_id(one.get("id", "")) for one in resources if one.get("managed") == "false"),
@@ -120,18 +116,9 @@ class PolicyEngine:
 
     def _fresh(self) -> Xml.Element:
         """Return the CIB with all nodes up and nothing started."""
-        root = self._cib.readable()
-        root.set("have-quorum", "1")
-        for status in root.findall("./status"):
-            root.remove(status)
-        nodes = root.find("./configuration/nodes")
-        listed = {node.get("uname", ""): node for node in nodes} if nodes is not None else {}
-        status = Xml.SubElement(root, "status")
-        for number, name in enumerate(self._cib.members_of_corosync or self._setup.node_names, 1):
-            if name not in listed and nodes is not None:
-                listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
-            state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
-            self.tell(Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"}), name)
+        root = self._cib.with_nodes_online(self._cib.members_of_corosync or self._setup.node_names)
+        for state in root.iterfind("./status/node_state"):
+            self.tell(state, state.get("uname", ""))
         return root
 
     def _promotable(self, node: str) -> Iterator[str]:
@@ -153,7 +140,7 @@ class PolicyEngine:
                 attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
         return attributes
 
-    def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Xml.Element, Path]:
+    def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Path]:
         number = next(self._numbers)
         out, graph = self._directory / f"{number}.xml", self._directory / f"{number}.graph"
         argv = ["crm_simulate", "--xml-file", str(file), "--simulate", "--save-output", str(out)]
@@ -169,7 +156,7 @@ class PolicyEngine:
                 why=(done.stderr.strip() or done.stdout.strip())[-400:],
                 remedy="strakes failover check DIR lists the mistakes.",
             )
-        return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
+        return Xml.fromstring(done.stdout), out
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:
@@ -207,22 +194,3 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
             (host, role) for node, role in own for host, _ in places.get(containers.get(node, ""), ((node, role),))
         )
     return places
-
-
-def _in_circles(graph: Xml.Element) -> frozenset[str]:
-    """Return the resources whose actions wait for each other in a transition."""
-    owners: dict[str, str] = {}
-    waiting: dict[str, set[str]] = {}
-    for synapse in graph.iterfind("./synapse"):
-        earlier = {one.get("id", "") for one in synapse.iterfind("./inputs/trigger/*")}
-        for element in synapse.iterfind("./action_set/*"):
-            part, number = element.find("./primitive"), element.get("id", "")
-            owners[number] = plain_id(part.get("id", "")) if part is not None else ""
-            waiting[number] = earlier
-    while waiting:
-        wanted = set[str]().union(*waiting.values())
-        inside = {number: own for number, own in waiting.items() if own & waiting.keys() and number in wanted}
-        if len(inside) == len(waiting):
-            break
-        waiting = inside
-    return frozenset(filter(None, map(owners.__getitem__, waiting)))

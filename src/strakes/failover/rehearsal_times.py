@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.setup import Setup
 from strakes.failover.times import amounts_of
 
@@ -61,9 +62,7 @@ class Times:
         return cls(
             silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
             delays_s={
-                node: max(
-                    (cib.delay_s(device, node) for device in cib.devices if node in cib.fences(device)), default=0.0
-                )
+                node: max((cib.delay_s(device, node) for device in devices_for(cib, node)), default=0.0)
                 for node in setup.node_names
             },
             power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),

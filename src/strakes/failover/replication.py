@@ -49,12 +49,8 @@ class Resource:
 
     @property
     def _volumes(self) -> list[Block]:
-        blocks = [*self.block.all("volume")]
-        for host in (*self.block.all("on"), *self.block.all("floating")):
-            blocks += host.all("volume")
-        for connection in self._connections:
-            blocks += connection.all("volume")
-        return blocks
+        hosts = (*self.block.all("on"), *self.block.all("floating"))
+        return [volume for holder in (self.block, *hosts, *self._connections) for volume in holder.all("volume")]
 
     def all_values(self, section: str, key: str) -> list[str]:
         """Return the distinct values of an option in all connections (``net``) or in all volumes (``disk``)."""
@@ -153,13 +149,9 @@ class Resource:
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     """Return all resources in the files, each with the merged sections ``common``."""
-    blocks = list(files)
-    common = Block("common")
-    for top in blocks:
-        for block in top.all("common"):
-            common.settings += block.settings
-            common.blocks += block.blocks
-    return tuple(Resource(block, common) for top in blocks for block in top.all("resource"))
+    whole = Block("", blocks=[block for top in files for block in top.blocks])
+    common = whole.one("common")
+    return tuple(Resource(block, common) for block in whole.all("resource"))
 
 
 def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str, str, str]:

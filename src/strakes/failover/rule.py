@@ -54,7 +54,6 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
     "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
-    "trial": (behaviour_facts.trials, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
 # Names of facts that are not settings in a file: of identifying facts, and of deduced facts, which contain a space.

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -25,7 +24,6 @@ _LIMIT_S = 20.0
 _AT_ONCE = min(8, os.cpu_count() or 1)
 # Maximum number of services whose failure is simulated, because time grows in proportion.
 _MOST_FAILURES = 40
-T = TypeVar("T")
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
@@ -45,21 +43,19 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
 
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
     cib, steady = setup.pacemaker, started(setup, engine)
-    members = cib.members_of_corosync
     running = [one for one in cib.services if steady.nodes_of(one.id)]
     services = [one for one in running if any(operation.repeats for operation in one.operations)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in members}
-        emptied = {node: pool.submit(_emptied, engine, steady.file, node) for node in members}
+        nodes = cib.members_of_corosync
+        lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in nodes}
         failed = {
             one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
             for one in services[:_MOST_FAILURES]
         }
-    questions = [one for part in (lost, emptied, failed) for one in part.values()]
+    questions = [one for part in (lost, failed) for one in part.values()]
     return Behaviour(
         steady,
         _answered(lost),
-        _answered(emptied),
         _answered(failed),
         sum(isinstance(one.exception(), CommandTimeout) for one in questions),
     )
@@ -79,21 +75,11 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str])
     return frozenset(name for name in idle if present is None or not present.nodes_of(name))
 
 
-def _emptied(engine: PolicyEngine, running: Path, node: str) -> Snapshot:
-    """Return the state after a node was put into standby."""
-    root = Xml.parse(running).getroot()
-    for element in root.iterfind("./configuration/nodes/node"):
-        if element.get("uname") == node:
-            block = Xml.SubElement(element, "instance_attributes", id="strakes-standby")
-            Xml.SubElement(block, "nvpair", id="strakes-standby-on", name="standby", value="on")
-    return engine.settled(engine.written(root), [], most=1)
-
-
 def _failure(service: Primitive, steady: Snapshot) -> str:
     role = "Promoted" if steady.nodes_of(service.id, "Promoted") else ""
     return failed_monitor(service, min(steady.nodes_of(service.id, role)), role)
 
 
-def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:
+def _answered(trials: Mapping[str, Future[Snapshot]]) -> dict[str, Snapshot]:
     """Return the results of the simulations that ended in time. Raises any other error of a simulation."""
     return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}

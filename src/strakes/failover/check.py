@@ -26,9 +26,8 @@ class Check:
     @property
     def failed(self) -> bool:
         """Return whether a rule found an error or a program refused its configuration."""
-        return any(one.severity == "error" for one in self.findings) or any(
-            one.state == "refuses" for one in self.verdicts
-        )
+        refused = any(one.state == "refuses" for one in self.verdicts)
+        return refused or any(one.severity == "error" for one in self.findings)
 
 
 def check(setup: Setup) -> Check:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 from strakes.failover.cib_ties import Ties
-from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_of, score, seconds
+from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
@@ -40,8 +40,10 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return the properties of the cluster by their names in Pacemaker 2."""
-        return canonical(self._merged("./configuration/crm_config/cluster_property_set"), "properties")
+        """Return the properties of the cluster by their names in Pacemaker 2. If both are given, the newer counts."""
+        given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
+        plain = {name: value for name, value in given.items() if name not in names}
+        return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
         """Return a copy with the property names of Pacemaker 2, which Pacemaker's tools of any release accept."""

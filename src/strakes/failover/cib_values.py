@@ -28,13 +28,6 @@ def renamed(kind: str) -> Mapping[str, str]:
     return names
 
 
-def canonical(given: Mapping[str, str], kind: str) -> dict[str, str]:
-    """Return settings by their Pacemaker 2 names. If a setting has both names, the value of the newer name counts."""
-    names = renamed(kind)
-    plain = {name: value for name, value in given.items() if name not in names}
-    return plain | {names[name]: value for name, value in given.items() if name in names}
-
-
 def is_true(text: str) -> bool:
     """Return whether Pacemaker reads the text as true."""
     return text.strip().lower() in TRUE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial, reduce
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
@@ -60,21 +61,15 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
     }
-    own, written = facts(deduced), _sections(setup.corosync)
+    own, written = facts(deduced), partial(_setting, setup.corosync)
     yield Thing("corosync.conf", lambda name: own(name) or written(name))
 
 
-def _sections(block: Block) -> Facts:
-    """Return facts of a file in braces: ``quorum.device.model`` is a setting of the section device in quorum."""
-
-    def fact(name: str) -> tuple[str, ...]:
-        *path, key = name.split(".")
-        inner = block
-        for part in path:
-            inner = inner.one(part)
-        return tuple(value for name, value in inner.settings[-1::-1] if name == key)[:1]
-
-    return fact
+def _setting(block: Block, name: str) -> tuple[str, ...]:
+    """Return a setting of a file in braces: ``quorum.device.model`` is that of the section device in quorum."""
+    *path, key = name.split(".")
+    settings = reduce(Block.one, path, block).settings
+    return tuple(value for name, value in reversed(settings) if name == key)[:1]
 
 
 def sbd(setup: Setup) -> Iterator[Thing]:
@@ -136,12 +131,9 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
             "disks": sorted(one.disks),
             "startup.become-primary-on": one.option("startup", "become-primary-on"),
         }
-        yield Thing(f"drbd: {one.name}", _replicated_facts(one, facts(deduced)))
+        yield Thing(f"drbd: {one.name}", partial(_replicated_fact, one, facts(deduced)))
 
 
-def _replicated_facts(one: Resource, deduced: Facts) -> Facts:
-    def fact(name: str) -> tuple[str, ...]:
-        section, _, key = name.partition(".")
-        return deduced(name) or (tuple(one.all_values(section, key)) if key else ())
-
-    return fact
+def _replicated_fact(one: Resource, deduced: Facts, name: str) -> tuple[str, ...]:
+    section, _, key = name.partition(".")
+    return deduced(name) or (tuple(one.all_values(section, key)) if key else ())

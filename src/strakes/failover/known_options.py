@@ -115,11 +115,6 @@ def options_of(*sections: str) -> Mapping[str, Option]:
     return found
 
 
-def is_known(section: str) -> bool:
-    """Return whether this section has a table."""
-    return section in _tables()
-
-
 @cache
 def advised_times(agent: str) -> Mapping[str, float]:
     """Return operation -> advised time-out in seconds of an agent (PROVIDER:TYPE); empty without a table."""
@@ -149,11 +144,9 @@ def fencing_agents() -> tuple[str, ...]:
 @cache
 def _installed(agent: str) -> frozenset[str]:
     """Return the parameters in the metadata of an installed agent; empty if the metadata cannot be read."""
-    if not _AGENT.fullmatch(agent):
-        return frozenset()
     try:
-        answer = run(["crm_resource", "--show-metadata", agent], _ASK_S)
-        named = Xml.fromstring(answer.stdout) if answer.status == 0 else Xml.Element("none")
+        answer = run(["crm_resource", "--show-metadata", agent], _ASK_S) if _AGENT.fullmatch(agent) else None
+        named = Xml.fromstring(answer.stdout) if answer and answer.status == 0 else Xml.Element("none")
     except (EnvironmentLacksError, CommandTimeout, Xml.ParseError):
         return frozenset()
     return frozenset(one.get("name", "") for one in named.iter("parameter"))

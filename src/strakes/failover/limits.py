@@ -11,12 +11,10 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum number of resources, of DRBD resources and of nodes. Rules compare them in pairs: with twice the number, the
-# rules take four times as long.
+# Maximum number of resources, DRBD resources and nodes. Rules compare them in pairs: twice the number takes 4 times.
 MOST_RESOURCES = 1000
 _MOST_PAIRS = 5000  # constraints between two resources; the time of rules grows at least in proportion
-# Maximum depth of elements, sections and directories in each other. Some readers call themselves for each level; the
-# default of Python is at most 1,000 such calls.
+# Maximum depth of nested parts. Some readers call themselves for each level, by default of Python at most 1,000 times.
 MOST_DEPTH = 100
 _MOST_ATTRIBUTES = 256  # of an element; with twice the number, Pacemaker's tools take four times as long
 # Lower maximum numbers for Pacemaker's tools, which a check calls dozens of times.

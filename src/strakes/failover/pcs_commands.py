@@ -163,34 +163,25 @@ def add_location(builder: CibBuilder, words: list[str]) -> None:
 
 
 def add_colocation(builder: CibBuilder, words: list[str]) -> None:
-    """Add what ``constraint colocation add [ROLE] RESOURCE with [ROLE] RESOURCE SCORE`` adds."""
+    """Add what ``constraint colocation add [ROLE] RESOURCE with [ROLE] RESOURCE [SCORE]`` adds."""
     read = read_words(words, ())
-    ends, roles, pending, score = list[str](), list[str](), "", "INFINITY"
-    for word in read.plain:
-        if word.lower() in _ROLES:
-            pending = word.capitalize()
-        elif re.fullmatch(r"[+-]?(\d+|INFINITY)", word):
-            score = word
-        elif word != "with":
-            ends.append(word)
-            roles.append(pending)
-            pending = ""
-    if len(ends) >= 2:
-        near = ends[0], read.settings.get("rsc-role") or roles[0]
-        far = ends[1], read.settings.get("with-rsc-role") or roles[1]
-        builder.colocation(read.settings.get("id", ""), near, far, read.settings.get("score", score))
+    place = read.plain.index("with")
+    score, ends = read.settings.get("score", "INFINITY"), list[tuple[str, str]]()
+    for half, key in ((read.plain[:place], "rsc-role"), (read.plain[place + 1 :], "with-rsc-role")):
+        names = [word for word in half if not re.fullmatch(r"[+-]?(\d+|INFINITY)", word)]
+        score = next((word for word in half if word not in names), score)
+        role = names[0].capitalize() if len(names) > 1 and names[0].lower() in _ROLES else ""
+        ends.append((names[1 if role else 0], read.settings.get(key) or role))
+    builder.colocation(read.settings.get("id", ""), ends[0], ends[1], score)
 
 
 def add_order(builder: CibBuilder, words: list[str]) -> None:
     """Add what ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE`` adds."""
     read = read_words(words, ())
-    halves = " ".join(read.plain).split(" then ")
-    parts = [half.split() for half in halves]
-    for one, other in pairwise(parts):
-        first, then = (
-            (half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "") for half in (one, other)
-        )
-        options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
+    halves = [half.split() for half in " ".join(read.plain).split(" then ")]
+    ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "") for half in halves]
+    options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
+    for first, then in pairwise(ends):
         builder.order(read.settings.get("id", ""), first, then, options)
 
 

@@ -107,10 +107,8 @@ class PolicyEngine:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
         given = {name: "10000" for name in self._promotable(node) if name not in stale} | seen
-        for pair in [
-            pair for pair in block if (pair.get("name") or "").startswith("master-") or pair.get("name") in given
-        ]:
-            block.remove(pair)
+        others = [pair for pair in block if pair.get("name") not in given]
+        block[:] = [pair for pair in others if not pair.get("name", "").startswith("master-")]
         for name, value in given.items():
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 

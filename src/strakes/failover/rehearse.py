@@ -39,8 +39,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         story = Story(setup, Path(place))
         parts = (
             *parts_of(story.cluster),
-            *(RoomPart("service", name) for name in story.failing),
-            *(RoomPart("stop", name) for name in story.failing),
+            *(RoomPart(kind, name) for kind in ("service", "stop") for name in story.failing),
         )
         # The two failures of one service, with and without a failed stop, exclude each other.
         alike = {"service", "stop"}

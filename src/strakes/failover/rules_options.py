@@ -11,7 +11,6 @@ from strakes.failover.known_options import (
     Option,
     fencing_agents,
     installed_options,
-    is_known,
     meant,
     newer_names,
     options_of,
@@ -44,7 +43,7 @@ class _Settings:
 def _parameters(one: Primitive) -> Mapping[str, Option]:
     """Return the known parameters of the agent of a resource; empty for an unknown agent."""
     if one.standard == "stonith":
-        return options_of("fencing", "fence", one.agent) if is_known(one.agent) else {}
+        return options_of("fencing", "fence", one.agent) if options_of(one.agent) else {}
     name = f"{one.provider}:{one.agent}"
     return options_of(name, "ocf") if options_of(name) else {}
 
@@ -77,7 +76,7 @@ def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str
 def _of_corosync(setup: Setup) -> Iterator[_Settings]:
     yield _Settings("corosync.conf:", [(block.name, "") for block in setup.corosync.blocks], options_of("corosync"))
     for path, block in setup.corosync.sections("corosync"):
-        inner = {one.name: Option(one.name) for one in block.blocks if is_known(f"{path} {one.name}")}
+        inner = {one.name: Option(one.name) for one in block.blocks if options_of(f"{path} {one.name}")}
         heuristics = {name: Option(name) for name, _ in block.settings if name.startswith("exec_")}
         if options_of(path):
             names = (*block.settings, *((one.name, "") for one in block.blocks))

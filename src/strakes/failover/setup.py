@@ -300,11 +300,8 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
     if len(resources) > MOST_RESOURCES:
-        raise BadInputError(
-            "this configuration cannot be checked",
-            where=str(root / "etc/drbd.d"),
-            why=f"it has more than {MOST_RESOURCES} resources",
-        )
+        why = f"it has more than {MOST_RESOURCES} resources"
+        raise BadInputError("this configuration cannot be checked", where=str(root / "etc/drbd.d"), why=why)
     return Setup(
         where=where,
         root=root,

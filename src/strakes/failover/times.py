@@ -188,8 +188,10 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the times of each fencing device, and the limits that Pacemaker sets for the device."""
+    """Yield the times of watchdogs and of each fencing device, and the limits that Pacemaker sets for the device."""
     cib = setup.pacemaker
+    if setup.sbd and cib.watchdog_s > 0:
+        yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", cib.watchdog_s)
     limit = next(one for one in _sources() if one.name == "fencing-limit")
     common = next(_of_source(limit, _places(setup, limit.place)))
     # pcmk_*_timeout of a device overrides stonith-timeout.
@@ -249,9 +251,6 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
     if one.agent in ("ping", "pingd"):
         times = [seconds(one.values.get(key, "")) or default for key, default in (("timeout", 2.0), ("attempts", 3.0))]
         yield "own-monitor", Amount(one.id, where, "timeout x attempts", times[0] * times[1])
-    if "repeat_interval" in one.values:
-        wait_s = seconds(one.values["repeat_interval"]) * (seconds(one.values.get("repeat_count", "")) or 5.0)
-        yield "own-monitor", Amount(one.id, where, "repeat_interval x repeat_count", wait_s)
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
@@ -268,22 +267,12 @@ def _of_replication(setup: Setup) -> Iterator[tuple[str, Amount]]:
             yield "fence-peer", Amount(resource.name, f"drbd: {resource.name}", "fence-peer --timeout", wait_s)
 
 
-def _of_sbd(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    if setup.sbd:
-        delay_s = _UNITS["s"](setup.sbd.get("SBD_DELAY_START", ""))
-        if delay_s and delay_s > 1:
-            yield "sbd-delay", Amount("", "sbd", "SBD_DELAY_START", delay_s)
-        if setup.cib and setup.cib.watchdog_s > 0:
-            yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", setup.cib.watchdog_s)
-
-
 def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for name, text in setup.units.items():
         program = name.partition(".service.d/")[0]
-        for key, value in re.findall(r"(?m)^\s*(Timeout\w*Sec)\s*=\s*(\S.*?)\s*$", text):
-            wait_s = _systemd(value)
+        for key, value in re.findall(r"(?m)^\s*(Timeout(?:Stop)?Sec)\s*=\s*(\S.*?)\s*$", text):
             # Zero is skipped, because its meaning depends on the release of systemd.
-            if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
+            if wait_s := _systemd(value):
                 for one in setup.services:
                     # The unit of a template names its instance: NAME@INSTANCE.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
@@ -291,8 +280,6 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
                         yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)
                 if program == "pacemaker":
                     yield "program-stop", Amount("", f"systemd: {program}", f"{key}={value}", wait_s)
-            if wait_s and key in ("TimeoutStartSec", "TimeoutSec") and program == "sbd":
-                yield "sbd-start", Amount("", "systemd: sbd", f"{key}={value}", wait_s)
 
 
 def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
@@ -324,7 +311,7 @@ def amounts_of(setup: Setup) -> Amounts:
         places = list(_places(setup, place))
         for source in sources:
             collected.setdefault(source.name, []).extend(_of_source(source, places))
-    groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost]
+    groups = [_of_corosync, _of_replication, _of_units, _of_paths, _of_multihost]
     for group in (*groups, *([_of_devices, _of_services] if setup.cib else [])):
         for name, amount in group(setup):
             collected.setdefault(name, []).append(amount)

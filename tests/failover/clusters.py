@@ -56,7 +56,7 @@ def with_start(setup: Setup, directory: Path, *, deaths: bool = False) -> Setup:
     Other failures are left out, because they take most of the simulations.
     """
     if setup.cib is not None:
-        # The policy engine may refuse a configuration; a check then does without it, too.
+        # A check of a configuration that the policy engine refuses does without simulations.
         with suppress(BadInputError):
             engine = PolicyEngine(setup, directory)
             steady, dying = started(setup, engine), setup.cib.members_of_corosync if deaths else ()

@@ -1,4 +1,4 @@
-"""The command line in the process of the tests: a new interpreter would take most of the time of a check."""
+"""Run the command line in the process of the tests, because starting Python takes longer than most commands."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
 
 
 def _setting(block: Block, name: str) -> tuple[str, ...]:
-    """Return a setting of a file in braces: ``quorum.device.model`` is that of the section device in quorum."""
+    """Return a setting of a file in braces: ``quorum.device.model`` is ``model`` of the section device in quorum."""
     *path, key = name.split(".")
     settings = reduce(Block.one, path, block).settings
     return tuple(value for name, value in reversed(settings) if name == key)[:1]

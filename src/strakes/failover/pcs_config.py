@@ -132,7 +132,7 @@ def _settings(builder: CibBuilder, section: _Line, kind: str) -> None:
 
 
 def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
-    """Read a constraint, whose words are mostly those of the ``pcs`` command that adds it."""
+    """Read a constraint as the words of the ``pcs`` command that adds it."""
     words = _OPTION.sub(r" \1=\2", child.text).replace("'", "").split()
     words = [word.strip("()") for word in words if word != "resource"]
     if kind == "Ordering" and "then" in words:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from bench.bars import Comparison, compare, is_open
-from bench.contenders import FLOOR, LOOP
+from bench.contenders import LOOP
 from bench.measure import Results, Series, measure
-from bench.page import Page, render
 from bench.places import Place
 from bench.together import together
-from bench.work import QUICK, SHORT, Work, works_of
+from bench.work import QUICK, Work, works_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS, PEER = "strakes", "mdtest"
@@ -140,39 +138,6 @@ def test_a_decided_work_is_left_out_of_later_blocks_and_the_order_varies_between
     assert orders[20:] == [(second,)]
     assert len(results[Series(OURS, first, CREATE)]) == 20
     assert len(results[Series(PEER, second, CREATE)]) == 21
-
-
-def page_of(results: Results, absent: tuple[str, ...] = ()) -> Page:
-    peers = [series.contender for series in results if series.contender != OURS]
-    return Page(
-        works=works_of(MEMORY, DEVICE, SHORT) | {FILES: "a reason"},
-        instructions={CREATE: 108.4},
-        comparisons={peer: compare(results, OURS, peer, LOOKS) for peer in (FLOOR, *peers)},
-        stamped={},
-        footprints=(),
-        lags=(),
-        speeds=(),
-        machine={"processor": "one"},
-        absent=absent,
-        looks=LOOKS,
-    )
-
-
-def test_the_first_screen_has_instructions_ratios_and_missed_bars() -> None:
-    text = render(page_of(rates(0.9, 0.01, 36, 5), absent=("fio",)))
-    assert "looked at after 9, 18, 36 blocks.\nEach look uses a third of the allowed error of 10%" in text
-    screen = text.partition("## How it is measured")[0]
-    assert "**1 bars: 0 met, 1 missed, 0 at its bar, 0 too noisy.**" in screen
-    (row,) = [line for line in screen.splitlines() if line.startswith("| empty files")]
-    assert re.fullmatch(
-        r"\| empty files, tmpfs, 1 rank \| file-create \| 108 \| – \| – \| 0\.90 \(.*\) \*\*missed\*\* \|", row
-    )
-    assert "fio was not found on this machine" in screen
-
-
-def test_the_page_states_the_required_ratio() -> None:
-    row = r"\| empty files, tmpfs, 1 rank \| file-create \| mdtest \| 1 \| 1\.\d\d \(.*\) \| 9 \| met \|"
-    assert re.search(row, render(page_of(rates(1.3, 0.01, 36, 5))))
 
 
 def test_every_work_has_a_reason_and_only_a_device_gets_direct_transfers() -> None:

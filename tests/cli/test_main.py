@@ -67,14 +67,6 @@ def test_a_run_of_a_command_line_imports_one_study_and_nothing_heavy(tmp_path: P
     assert not list(Path(os.environ["STRAKES_STORE"]).glob("runs/*/report.html"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_registry_loads(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*name.split(), "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"Usage: strakes {name} ")
-    assert run([name.split(maxsplit=1)[0], "--help"]) == 0
-    assert f"strakes {name} " in " ".join(capsys.readouterr().out.split())
-
-
 def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
     shown = capsys.readouterr().out

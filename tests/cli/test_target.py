@@ -52,11 +52,6 @@ def test_the_json_output_has_the_same_facts(lustre: Path) -> None:
     assert document["limits"][0]["why"] and document["controls"] and document["unlike"] == []
 
 
-def test_a_template_without_a_host_is_refused(tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, [str(tmp_path), "--servers", "ssh"])
-    assert done.exit_code == 2 and "it has no {host}" in done.output
-
-
 def test_layouts_are_described_in_words() -> None:
     assert layout_text(Layout()) == "the file system's default"
     text = "stripe count 2, stripe size 64 KiB, objects of 1 MiB, pool fast"

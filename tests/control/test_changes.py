@@ -88,23 +88,6 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
-def test_successive_changes_are_undone_in_reverse_order(world: World, root: Path) -> None:
-    for value in (16, 32, 48):
-        change.set_values(world.target(), {"number": value}, store=root)
-    with change.changed(world.target(), {"number": 64}, store=root):
-        (*_, oldest) = restore(root, ask=world.ask)
-        assert world.values["number"] == "64" and oldest.outcome == "not put back"
-    assert world.values["number"] == "48"
-    assert [one.before for one in restore(root, ask=world.ask)] == ["32", "16", "8"]
-    assert world.values["number"] == "8"
-
-
-def test_restore_with_keep_closes_the_journal_and_keeps_the_value(world: World, root: Path) -> None:
-    change.set_values(world.target(), {"number": 16}, store=root)
-    (done,) = restore(root, keep=True, ask=world.ask)
-    assert (done.outcome, world.values["number"], open_journals(root)) == ("kept", "16", ((), ()))
-
-
 def test_restore_can_be_limited_to_one_directory(world: World, root: Path) -> None:
     change.set_values(world.target(), {"number": 16}, store=root)
     assert restore(root, target="/elsewhere", ask=world.ask) == () and world.values["number"] == "16"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
+from mounts import tmpfs_mounted
 from strakes.base.errors import BadInputError
 from strakes.control.drill_guard import Promise
 from strakes.control.drill_journal import all_pending
@@ -18,25 +18,11 @@ from strakes.control.drill_undo import from_record, to_record
 from strakes.control.fault import Ask
 from strakes.control.fault_registry import FAULTS, make_fault
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and networks of its own need root")
-
-
-def done(*words: str | Path) -> str:
-    ended = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    """Mount a tmpfs of 8 MiB and yield its mount point."""
-    place = tmp_path / "small"
-    place.mkdir()
-    done("mount", "-t", "tmpfs", "-o", "size=8m", "strakes-test", place)
-    try:
+def small() -> Iterator[Path]:
+    with tmpfs_mounted("8m") as place:
         yield place
-    finally:
-        done("umount", place)
 
 
 def room(place: Path) -> int:
@@ -56,7 +42,6 @@ def without_room(file: Path) -> bool:
         file.unlink()
 
 
-@needs_root
 def test_a_filled_disk_has_less_than_a_page_left_until_it_is_undone(small: Path) -> None:
     fault = make_fault("disk-full", Ask(small))
     fault.strike()
@@ -68,7 +53,6 @@ def test_a_filled_disk_has_less_than_a_page_left_until_it_is_undone(small: Path)
     assert room(small) == 8 << 20 and not fault.lacking() and not any(small.iterdir())
 
 
-@needs_root
 @pytest.mark.parametrize("when", ["before the fault", "before the undoing"])
 def test_only_the_announced_disk_is_filled_even_if_the_directory_is_replaced(
     small: Path, tmp_path: Path, when: str
@@ -76,13 +60,12 @@ def test_only_the_announced_disk_is_filled_even_if_the_directory_is_replaced(
     measured, other = small / "measured", tmp_path / "other"
     measured.mkdir()
     other.mkdir()
-    done("mount", "-t", "tmpfs", "-o", "size=16m", "strakes-test", other)
 
     def exchange() -> None:
         measured.rename(small / "renamed")
         measured.symlink_to(other)
 
-    try:
+    with tmpfs_mounted("16m", place=other):
         fault = make_fault("disk-full", Ask(measured))
         assert str(small) in fault.text and f"{8 << 20:,}" in fault.text
         if when == "before the fault":
@@ -94,11 +77,8 @@ def test_only_the_announced_disk_is_filled_even_if_the_directory_is_replaced(
         assert fault.undo is not None
         fault.undo.do()
         assert room(small) == 8 << 20 and room(other) == 16 << 20 and not any(other.iterdir())
-    finally:
-        done("umount", other)
 
 
-@needs_root
 def test_no_more_space_is_taken_than_announced(small: Path) -> None:
     (small / "others").write_bytes(bytes(4 << 20))
     fault = make_fault("disk-full", Ask(small))
@@ -114,7 +94,6 @@ def test_a_file_system_without_unnamed_files_cannot_be_filled() -> None:
         make_fault("disk-full", Ask(Path("/proc")))
 
 
-@needs_root
 def test_a_filled_disk_is_freed_when_the_drill_ends_without_undoing_it(small: Path, tmp_path: Path) -> None:
     fault = make_fault("disk-full", Ask(small))
     assert fault.undo is not None

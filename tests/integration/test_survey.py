@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from integration.conftest import started
-from mounts import fill_up, tmpfs_mounted
+from mounts import fill_up
 from report.document import validate
 from strakes.runs.run import Run
 from strakes.runs.store import Store
@@ -78,17 +78,6 @@ def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path, number: 
     assert "--resume" in errors
     assert os.listdir(target) == []
     assert the_run().manifest["status"] == "interrupted"
-
-
-def test_a_full_file_system_is_refused_before_it_is_touched(strakes: StrakesRunner) -> None:
-    with tmpfs_mounted("2m") as place:
-        (place / "fill").write_bytes(bytes(2 << 20))
-        done = strakes("survey", place, "--budget", BUDGET)
-        assert done.returncode == 2
-        assert "full" in done.stderr
-        assert "next:" in done.stderr
-        assert os.listdir(place) == ["fill"]
-    assert Store().runs() == []
 
 
 def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -> None:

@@ -7,27 +7,8 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.cli.main import run
-from strakes.lab.kind import KINDS, load
 from strakes.lab.local import TmpfsLab
 from strakes.lab.packages import Package
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_help_of_every_kind_lists_its_options(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["lab", "up", kind, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert "--install" in text and "--name" in text and ("TIME" if kind == "ha" else "SIZE") in text
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_names_its_packages(kind: str) -> None:
-    assert load(kind).packages
-
-
-def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["lab", "--help"]) == 0 and run(["lab", "up", "--help"]) == 0
-    text = capsys.readouterr().out
-    assert all(word in text for word in (*KINDS, "status", "mount", "down"))
 
 
 @pytest.mark.parametrize(

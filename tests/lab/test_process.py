@@ -2,22 +2,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from conftest import wait_for
 from strakes.base.processes import process_start
 from strakes.lab.process import complaint, kill_all, members, run, start, users_of
 from strakes.lab.state import ProcessRecord
-
-
-def wait_for(condition: object, seconds: float = 20) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_all_processes_of_a_lab_and_their_descendants_are_found_and_killed(tmp_path: Path) -> None:

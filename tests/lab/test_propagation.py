@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import strakes.lab
+from conftest import wait_for
 from mounts import tmpfs_mounted
 from strakes.lab.device import detach_below
 
 LAB = Path(strakes.lab.__file__).parent
-PATIENCE_S = 20.0
 # A program that keeps writing the mounts of its namespace to a file.
 _STUB = """#!/bin/sh
 while :; do
@@ -33,13 +33,6 @@ def make_program(path: Path, seen: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_STUB.format(seen=seen))
     path.chmod(0o755)
-
-
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -95,9 +88,9 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
         with ExitStack() as stack, ExitStack() as before:
             before.enter_context(tmpfs_mounted(place=disk))
             stack.enter_context(running(node(site, site / "program"), f"{site}:{os.environ['PATH']}"))
-            wait_until(lambda: seen.exists() and str(disk) in seen.read_text(), "it never saw the mount")
+            wait_for(lambda: seen.exists() and str(disk) in seen.read_text())
             before.close()
-            wait_until(lambda: str(disk) not in seen.read_text(), "the lab still holds what was unmounted")
+            wait_for(lambda: str(disk) not in seen.read_text())
 
 
 def loop_on(image: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from mounts import tmpfs_mounted
 from runs.conftest import once
-from runs.test_faults import marked
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import ProbePhase, Stop, TransferPhase
 from strakes.model.plan import Plan
@@ -308,25 +306,6 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
         check_usable(engine, way, workspace.path)
     # HDF5 crashes at exit if it still has a file that it could not close.
     assert not any("was ended by signal" in line for line in log), log
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_file_system_that_becomes_read_only_is_reported(engine: MpiEngine, way: Way) -> None:
-    with tmpfs_mounted("16m") as place:
-        directory = marked(place)  # a workspace holds a file open for writing
-
-        def protect() -> None:
-            subprocess.run(["mount", "-o", "remount,ro", place], check=True)
-
-        phases = (of(way, "w", "write"), PAUSE, of(way, "again", "rewrite", collective=True))
-        result = engine.run(Plan(RANKS, phases), directory, "x", 60, in_pause(protect))
-        subprocess.run(["mount", "-o", "remount,rw", place], check=True)
-        assert result.ended == "failed"
-        assert {error.where["phase"] for error in result.errors} == {"again"}
-        assert all(
-            error.where["operation"] in ("open", "MPI_File_open", "H5Fopen", "ncmpi_open") for error in result.errors
-        )
-        assert all(error.errno in ("EROFS", "EACCES", "EPERM", "") and error.why for error in result.errors)
 
 
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[2]], ids=["mpiio-mpich", "hdf5-openmpi"], indirect=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import StrakesRunner
 from mounts import FaultyMount, faulty_mounted
 from runs.test_backends_by_mpi import KIB, PAUSE, RANKS, WAYS, Way, check_usable, in_pause, of, started_engines
 from runs.test_mpi import pid_of
@@ -146,36 +144,3 @@ def test_an_exceeded_quota_is_reported_by_the_ranks_that_met_it(
         assert "quota" in error.remedy, error
         assert error.where["path"] == "p/data.data"
     check_usable(engine, ("mpiio", way[1]), workspace.path)
-
-
-@pytest.mark.parametrize("backend", [pytest.param("posix", marks=pytest.mark.long), "mpiio"])
-def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
-    strakes: StrakesRunner, engines: Callable[[Way], MpiEngine], faulty: FaultyMount, tmp_path: Path, backend: str
-) -> None:
-    engines(WAYS[0])
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        f"""ranks = {RANKS}
-[[phase]]
-name = "x"
-kind = "transfer"
-operation = "write"
-backend = "{backend}"
-layout = "shared-file"
-access = "segmented"
-transfer_bytes = "16KiB"
-block_bytes = "64KiB"
-segments = 1
-"""
-    )
-    # The rank that creates the file succeeds; the others open the existing file and fail.
-    faulty.fail("open", errno=errno.EIO)
-    done = strakes("run", plan, faulty.place, "--launcher", "mpi", "-n", str(RANKS), "--budget", "5s")
-    faulty.mend()
-    assert done.returncode == 1, done.stderr
-    for words in ("rank ", "data.data", "open", os.strerror(errno.EIO)):
-        assert words in done.stderr
-    # strakes cannot open its own marker either, so it leaves the directory for `strakes clean`.
-    assert "strakes clean" in done.stderr
-    assert strakes("clean", faulty.place).returncode == 0
-    assert list(faulty.place.iterdir()) == []

@@ -11,8 +11,7 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.model.cell import Cell
 from strakes.model.record import from_record, to_record
-from strakes.model.sample import PageCache, Sample
-from strakes.runs.impact import UNLIMITED
+from strakes.model.sample import Sample
 from strakes.runs.records import Visit, event_from_record, event_to_record
 from strakes.runs.store import Store
 
@@ -21,12 +20,6 @@ RUNS = sorted(Path(__file__).with_name("stored").glob("*.json.gz"))
 
 def test_unknown_fields_are_ignored() -> None:
     assert from_record(Sample, {"name": "write", "colour": "red"}) == Sample("write")
-
-
-def test_fields_missing_in_an_earlier_version_have_their_default() -> None:
-    visit = from_record(Visit, {"cell": "a", "ended": "ok", "samples": [{"name": "write"}]})
-    assert (visit.kept, visit.impact, visit.client_s, visit.servers) == ("", UNLIMITED, None, {})
-    assert visit.samples[0].cache == PageCache() and visit.samples[0].begun is None
 
 
 def test_an_event_of_an_unknown_kind_is_refused() -> None:

@@ -69,11 +69,6 @@ def test_every_measuring_command_refuses_invalid_limits_with_status_2_before_it_
     assert os.listdir(tmp_path) == []
 
 
-def test_the_tuner_has_no_such_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["tune", "--app", "app.toml", "/nowhere", "--impact", "5000ops/s"]) == 2
-    assert "No such option" in capsys.readouterr().err
-
-
 def test_a_drill_refuses_the_option_neighbour(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("study", "recovery", tmp_path, "--neighbour", "p99=20ms", "--yes-this-interrupts-service")
     assert done.returncode in (2, 3)

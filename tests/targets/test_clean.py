@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import StrakesRunner
-from mounts import bind_mounted, faulty_mounted, other_user
+from mounts import bind_mounted, other_user
 from strakes.base.errors import BadInputError
 from strakes.targets.clean import clean
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
@@ -263,15 +262,3 @@ def test_cleaning_a_workspace_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="made this directory for a run") as caught:
         clean(make(tmp_path))
     assert str(tmp_path) in caught.value.remedy
-
-
-@pytest.mark.long
-def test_cleaning_a_hanging_directory_is_given_up_with_an_error(strakes: StrakesRunner) -> None:
-    with faulty_mounted() as mount:
-        try:
-            make(mount.place)
-            mount.hang("opendir", "readdir", "unlink", "rmdir")
-            done = strakes("clean", mount.place)
-        finally:
-            mount.mend()
-    assert done.returncode == 1 and "the file system does not answer" in done.stderr, done.stderr

@@ -71,11 +71,3 @@ def test_target_prints_facts_and_controls(tmpfs: Path, capsys: Captured) -> None
     assert "16 MiB free of 16 MiB" in out
     assert "strakes can change\n  no layouts of files; for settings see: strakes knobs list DIR" in out
     assert os.listdir(tmpfs) == before
-
-
-def test_target_as_json_has_the_facts(ext4: Path, capsys: Captured) -> None:
-    assert run(["target", str(ext4), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["path"], document["file_system"], document["controls"]) == (str(ext4), "ext4", [])
-    assert document["block_device"]["name"].startswith("loop")
-    assert document["direct_io"] is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from bench.tuning.grids import GRIDS, Grid
+from bench.tuning.grids import GRIDS
 from bench.tuning.landscape import PLACE, Landscape, load
 from bench.tuning.made_up import MadeUpSampler, made_up
 from bench.tuning.resampled import METHODS, Method, Sampler, at_random, searches, tuned
@@ -16,19 +16,6 @@ from bench.tuning.settled import PATIENCE_S, settle
 from bench.tuning.worth import Worth
 
 KEPT = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
-
-
-# The grid of GlusterFS is smaller, so that its eleven blocks fit into an hour.
-@pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.name != "gluster"], ids=lambda grid: grid.name)
-def test_a_grid_has_at_least_300_settings(grid: Grid) -> None:
-    assert len(grid.space.points) >= 300
-
-
-@pytest.mark.parametrize("grid", KEPT, ids=lambda grid: grid.name)
-def test_a_landscape_has_every_setting_and_is_small(grid: Grid) -> None:
-    landscape = load(grid.name)
-    assert len(landscape.full) == len(grid.space.points) and all(landscape.full)
-    assert (PLACE / f"{grid.name}.json.gz").stat().st_size < 1 << 20
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -1,7 +1,7 @@
-"""Recorded outages of Lustre servers: unmounts, a killed server, and a day on which one server was cut off twice.
+"""Recorded outages of Lustre servers: unmounts and a killed server.
 
 Drills: ``TIME client STATE`` (import of MDT0001), ``TIME server TARGET:RECOVERY...``, ``END create BEGIN`` (an operation that
-waited). The day of 26 November 2026 is replayed from the times of its events.
+waited).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from strakes.watch.values import WatchEvent, line
 
 RECORDINGS = Path(__file__).parent / "recordings"
 MDT, OST = "labfs-MDT0001", "fs-OST0000"
-TARGETS = ("lus-MDT0001", "lus-OST0001", "lus-OST0002")
 
 
 def drill(name: str, *sources: str) -> Iterator[CounterReading]:
@@ -103,80 +102,6 @@ def test_a_short_unmount_of_the_recorded_day_is_reported_once(names: tuple[str, 
     (event,) = events_of(readings([RECORDINGS / name for name in names]))
     assert event.low is not None and event.high is not None and event.low <= 6.5 <= 7.4 <= event.high <= 27
     assert event.told_s <= 1795325275.3 + 60
-
-
-class Day:
-    """Two servers and a client; times in seconds after 22:00:00. A reading over the slow ssh took 45 s."""
-
-    umount, mounted, recovered = 13 * 60 + 4 - 20, 13 * 60 + 8, 13 * 60 + 24
-    killed, up_again = 27 * 60 + 29, 31 * 60 + 43
-    cut, back, cut_again, back_again = 40 * 60 + 41, 45 * 60 + 10, 46 * 60 + 46, 48 * 60 + 53
-    srv1 = ("lus-MDT0000", "lus-OST0000")
-
-    def waits(self, now_s: float) -> tuple[Interruption, ...]:
-        spans = [
-            (("lus-MDT0001",), self.umount, self.recovered),
-            (self.srv1, self.killed + 17, self.up_again),
-            (TARGETS, self.cut + 13, self.back),
-            (TARGETS, self.cut_again + 4, self.back_again),
-        ]
-        return tuple(
-            Interruption(target, began_s, ended_s if now_s >= ended_s else None)
-            for targets, began_s, ended_s in spans
-            for target in targets
-            if now_s >= began_s
-        )
-
-    def client(self, now_s: float) -> CounterReading:
-        lasting = {wait.target for wait in self.waits(now_s) if wait.ended_unix_s is None}
-        connected = {target: float(target not in lasting) for target in (*self.srv1, *TARGETS)}
-        return CounterReading("client", now_s, waits=self.waits(now_s), connected=connected)
-
-    def server(self, name: str, now_s: float) -> CounterReading:
-        dark = [(self.killed, self.up_again)] if name == "srv1" else []
-        dark += [(self.cut, self.back - 20), (self.cut_again, self.back_again - 20)] if name == "srv2" else []
-        if any(begin <= now_s < end for begin, end in dark):
-            return CounterReading(name, now_s, missing=("no answer within 10 s",))
-        mine = self.srv1 if name == "srv1" else TARGETS
-        starts = dict.fromkeys(mine, 1.0 + max([0, *(end for _, end in dark if end <= now_s)]))
-        if name == "srv2" and now_s >= self.umount:
-            starts["lus-MDT0001"] = max(starts["lus-MDT0001"], self.mounted)
-            if now_s < self.mounted:
-                del starts["lus-MDT0001"]
-        return CounterReading(name, now_s, serving=starts)
-
-    def events(self, *names: str) -> list[WatchEvent]:
-        outages, events = Outages(), list[WatchEvent]()
-        for second in range(600, 3300):
-            if second % 10 == 0:
-                events += outages.add(self.client(second))
-            for number, name in enumerate(names):
-                if second % 45 == 10 * number:
-                    events += outages.add(self.server(name, second))
-        return events
-
-
-@pytest.mark.parametrize("servers", [(), ("srv1", "srv2")])
-def test_the_live_day_has_four_outages_with_begin_and_end(servers: tuple[str, ...]) -> None:
-    day, ends = Day(), list[WatchEvent]()
-    for event in day.events(*servers):
-        if event.ended_s is not None:
-            ends.append(event)
-    subjects = ["lus-MDT0001", "lus-MDT0000, lus-OST0000", *[", ".join(TARGETS)] * 2]
-    assert [event.subject for event in ends] == subjects
-    spans = [
-        (day.umount, day.recovered),
-        (day.killed, day.up_again),
-        (day.cut, day.back),
-        (day.cut_again, day.back_again),
-    ]
-    for event, (began_s, ended_s) in zip(ends, spans, strict=True):
-        assert event.low is not None and event.high is not None and event.ended_s is not None
-        assert event.low <= ended_s - began_s <= event.high and event.low >= (ended_s - began_s) / 3
-        assert event.began_s == pytest.approx(began_s, abs=23) and event.ended_s == pytest.approx(ended_s, abs=23)
-        assert "0 ns" not in event.text
-    begins = [event for event in day.events(*servers) if event.ended_s is None]
-    assert {event.key for event in begins} <= {event.key for event in ends} and len(begins) >= 3
 
 
 def lctl(kind: str, target: str, changes: Iterable[tuple[float, str]]) -> str:

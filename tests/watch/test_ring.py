@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mounts import fill_up
+from mounts import fill_up, tmpfs_mounted
 from strakes.base.errors import BadInputError
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
@@ -87,13 +87,9 @@ def test_only_the_newest_events_are_read(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small"
-    place.mkdir()
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place]).returncode:
-        pytest.skip("needs root, to mount a small file system")
-    yield place
-    subprocess.run(["umount", place], check=True)
+def small() -> Iterator[Path]:
+    with tmpfs_mounted("64k") as place:
+        yield place
 
 
 def test_a_full_store_loses_no_written_row(small: Path) -> None:

@@ -44,6 +44,11 @@ def recording(name: str) -> Recording:
     return replace(unread, done=done)
 
 
+def done(name: str) -> Completed:
+    """Return the output in a recording of the client."""
+    return recording(f"client/{name}.txt").done
+
+
 def _words(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))

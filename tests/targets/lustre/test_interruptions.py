@@ -77,26 +77,6 @@ def test_the_one_outage_of_a_day_is_found_at_its_time() -> None:
     assert began <= outage.began_unix_s <= outage.ended_unix_s <= ended + 30
 
 
-def cut_after(moment: int, states: str) -> str:
-    """Return the states without the changes after ``moment`` (unix time)."""
-    cut = []
-    for target in re.split(r"^(?=mdc|osc)", states, flags=re.MULTILINE)[1:]:
-        name, *_ = target.splitlines()
-        entries = [entry for entry in re.findall(r" - \[ (\d+), (\w+) \]", target) if int(entry[0]) <= moment]
-        lines = [name, f"current_state: {entries[-1][1]}", "state_history:"]
-        cut.append("\n".join([*lines, *(f" - [ {when}, {state} ]" for when, state in entries)]))
-    return "\n".join(cut) + "\n"
-
-
-def test_a_target_that_does_not_answer_is_named_with_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: 1795324610.0)
-    (line,) = client(cut_after(1795324607, UNMOUNTS)).trouble()
-    assert line.startswith("labfs-MDT0001 does not answer: DISCONN, for 14.0 s; labfs-")
-    assert line.endswith(" on its server 192.168.77.1 is connected.")
-    recovered = client(cut_after(1795324612, UNMOUNTS))
-    assert not recovered.trouble()
-
-
 def test_a_machine_without_lctl_reports_no_interruption() -> None:
     def no_lctl(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         raise EnvironmentLacksError("lctl does not start")

@@ -8,20 +8,15 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
-from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre_layouts import directory_layout, layout_from, options_of, read_layout, setstripe
 from strakes.targets.lustre_target import layout_kinds
 from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.assigned import DOM, PFL
-from targets.lustre.recorded import recording
+from targets.lustre.recorded import done, recording
 
 FOUR_M = 4 * MIB
 FILES = "c2s4m c4 call i2 o1to3 o31 over16 over8 pfl dom d_c2_f d_dom_f d_over_f d_pfl_f d_plain_f"
-
-
-def done(name: str) -> Completed:
-    return recording(f"client/{name}.txt").done
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,7 @@ from strakes.targets.lustre_lfs import (
     read_df,
     target_list,
 )
-from targets.lustre.recorded import recording
-
-
-def done(name: str) -> Completed:
-    return recording(f"client/{name}.txt").done
+from targets.lustre.recorded import done
 
 
 def test_space_is_in_bytes_and_free_space_is_the_available_one() -> None:

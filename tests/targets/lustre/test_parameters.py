@@ -14,7 +14,6 @@ from strakes.targets.lustre_parameters import (
     Counter,
     of_client,
     of_metadata_target,
-    of_requests,
     parse_recovery,
     parse_stats,
     service_addresses,
@@ -150,32 +149,12 @@ def test_the_client_counted_the_same_files(way: str) -> None:
     assert len([name for name in values if name.startswith("mdc.")]) == 4
 
 
-def test_bytes_and_requests_of_a_data_target() -> None:
-    values = params("server/get_param_obdfilter_stats").values
-    assert parse_stats(values["obdfilter.labfs-OST0001.stats"]).data() == {
-        "data.read_requests": 12.0,
-        "data.read_bytes": 50331648.0,
-        "data.write_requests": 31.0,
-        "data.write_bytes": 84934680.0,
-    }
-    assert parse_stats(values["obdfilter.labfs-OST0000.stats"]).data()["data.read_requests"] == 0.0
-
-
 def test_the_client_and_the_server_counted_the_same_writes_to_a_target() -> None:
     server = parse_stats(params("server/get_param_obdfilter_stats").values["obdfilter.labfs-OST0000.stats"]).data()
     client = parse_stats(
         params("client/get_param_osc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.stats"]
     ).data(CLIENT)
     assert client == {f"client.{name}": value for name, value in server.items()}
-
-
-def test_requests_to_a_metadata_target() -> None:
-    stats = parse_stats(params("client/get_param_mdc_stats").values[f"{MDC}.stats"])
-    kinds = parse_stats(params("client/get_param_mdc_md_stats").values[f"{MDC}.md_stats"])
-    counters = of_requests(stats, kinds)
-    kinds_counted = [counters[f"client.md.{kind}"] for kind in ("requests", "close", "readdir")]
-    assert kinds_counted == [1800, 347, 185]
-    assert "client.md.create" not in counters
 
 
 def test_the_servers_that_a_target_is_configured_on() -> None:

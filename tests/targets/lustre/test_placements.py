@@ -6,14 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.targets.command import Completed
 from strakes.targets.description import Placement
 from strakes.targets.lustre_layouts import DirStripe, placement, read_default, read_dir_stripe
-from targets.lustre.recorded import recording
-
-
-def done(name: str) -> Completed:
-    return recording(f"client/{name}.txt").done
+from targets.lustre.recorded import done
 
 
 def test_stripes_are_read_in_order() -> None:

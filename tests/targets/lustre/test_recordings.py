@@ -77,7 +77,7 @@ def test_a_success_is_read_and_a_failure_is_explained(name: str) -> None:
         with pytest.raises(StrakesError, match=SUCCESS_IS_AN_ERROR[name]):
             READ[name](done)
     elif done.status == 0 or name in STATUS_IS_NO_ERROR:
-        READ[name](done)
+        read_all(name, done)
     else:
         with pytest.raises(StrakesError) as caught:
             READ[name](done)
@@ -87,25 +87,14 @@ def test_a_success_is_read_and_a_failure_is_explained(name: str) -> None:
         assert "Usage" not in error.why and "\n" not in str(error)
 
 
-def parts() -> list[tuple[str, str]]:
-    """Return recording and name of each recorded parameter with a reader in PARTS."""
-    found = []
-    for name in COMMANDS:
-        result = READ[name](recording(name).done) if COMMANDS[name].argv[:2] == ("lctl", "get_param") else None
-        if isinstance(result, Params) and not result.cut_off:
-            found += [(name, parameter) for parameter in result.values if _reader(parameter)]
-    return found
-
-
-def _reader(parameter: str) -> Callable[[str], object] | None:
-    return next((read for suffix, read in PARTS.items() if parameter.endswith(suffix)), None)
-
-
-@pytest.mark.parametrize(("name", "parameter"), parts())
-def test_a_parameter_with_a_reader_is_understood(name: str, parameter: str) -> None:
-    params, read = READ[name](recording(name).done), _reader(parameter)
-    assert isinstance(params, Params) and read is not None
-    assert read(params.values[parameter])
+def read_all(name: str, done: Completed) -> None:
+    """Read the output, and each parameter in it that has a reader in PARTS."""
+    result = READ[name](done)
+    if isinstance(result, Params) and not result.cut_off:
+        for parameter, text in result.values.items():
+            for suffix, read in PARTS.items():
+                if parameter.endswith(suffix):
+                    read(text)
 
 
 LINE = st.sampled_from(["", "=", ":", "x", "-1", "lmm_stripe_count:", "\t0\t", "samples [reqs]", "\x00", "é"])
@@ -146,25 +135,6 @@ def test_a_reader_of_damaged_output_raises_only_errors_of_strakes(name: str) -> 
     @given(mutated(done.stdout), mutated(done.stderr), st.sampled_from([done.status, 0, 1, 4, 110, -9]))
     def damaged(stdout: str, stderr: str, status: int) -> None:
         with suppress(StrakesError):
-            READ[name](replace(done, stdout=stdout, stderr=stderr, status=status))
-
-    damaged()
-
-
-# One parameter of each kind: others differ only in their numbers.
-@pytest.mark.parametrize(
-    ("name", "parameter"),
-    list({(name, parameter.rpartition(".")[2]): (name, parameter) for name, parameter in parts()}.values()),
-)
-def test_a_reader_of_a_damaged_parameter_raises_only_errors_of_strakes(name: str, parameter: str) -> None:
-    params, read = READ[name](recording(name).done), _reader(parameter)
-    assert isinstance(params, Params) and read is not None
-    text, reader = params.values[parameter], read
-
-    @FEW
-    @given(mutated(text))
-    def damaged(text: str) -> None:
-        with suppress(StrakesError):
-            reader(text)
+            read_all(name, replace(done, stdout=stdout, stderr=stderr, status=status))
 
     damaged()

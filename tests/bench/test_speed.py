@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from bench.bars import Comparison, compare, is_open
 from bench.contenders import LOOP
-from bench.measure import Results, Series, measure
+from bench.measure import Results, Series
 from bench.places import Place
 from bench.together import together
 from bench.work import QUICK, Work, works_of
@@ -100,44 +99,6 @@ def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_r
         assert os.sched_getaffinity(0) == {processor}
         assert int(mask.read_text(), 16) == 1 << processor
     assert mask.read_text() == "3\n" and os.sched_getaffinity(0) == allowed
-
-
-class Counted:
-    """Contender with a constant rate that records the works it ran."""
-
-    version = "1"
-
-    def __init__(self, name: str, rate: float) -> None:
-        self.name, self.rate = name, rate
-        self.works: list[Work] = []
-
-    def takes(self, work: Work) -> bool:
-        return True
-
-    def run(self, work: Work, directory: Path) -> Mapping[str, float]:
-        assert list(directory.iterdir()) == []
-        self.works.append(work)
-        return {CREATE: self.rate}
-
-
-def test_a_decided_work_is_left_out_of_later_blocks_and_the_order_varies_between_blocks(
-    tmp_path: Path,
-) -> None:
-    place = Place("here", tmp_path, "", has_device=False)
-    first, second = Work("files", "here", 1, items=1), Work("files", "here", 2, items=1)
-    ours, peer = Counted(OURS, 2.0), Counted(PEER, 1.0)
-    orders = []
-
-    def on_block(block: int, results: Results) -> list[Work]:
-        orders.append(tuple(ours.works))
-        ours.works.clear()
-        return [first, second] if block < 19 else [second] if block < 20 else []
-
-    results = measure([first, second], [ours, peer], {"here": place}, range(36), 1, on_block)
-    assert set(orders[:20]) == {(first, second), (second, first)}
-    assert orders[20:] == [(second,)]
-    assert len(results[Series(OURS, first, CREATE)]) == 20
-    assert len(results[Series(PEER, second, CREATE)]) == 21
 
 
 def test_every_work_has_a_reason_and_only_a_device_gets_direct_transfers() -> None:

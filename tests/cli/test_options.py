@@ -142,7 +142,6 @@ def test_every_measuring_command_passes_the_servers_option_on(
 
     for module in ("survey.runner", "tuning.run", "targets.registry"):
         monkeypatch.setattr(f"strakes.{module}.detect", detect)
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     with pytest.raises(AskedFor) as caught:
         cli.main([*words, str(tmp_path), "--servers", "ssh {host} sudo"], standalone_mode=False)
     assert caught.value.args == (tmp_path, Servers("ssh {host} sudo"))
@@ -245,9 +244,8 @@ def test_every_refusal_shows_a_valid_value() -> None:
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
 def test_a_value_refused_by_a_command_gets_an_example(
-    words: list[str], example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], example: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     places = {
         "DIR": str(tmp_path),
         "PLAN": str(EXAMPLES / "probe.toml"),

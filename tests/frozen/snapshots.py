@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from strakes.base.units import GIB, KIB, MIB
+from strakes.base.units import GIB, KIB
 from strakes.cli.main import cli
 from strakes.failover.check import check
 from strakes.failover.plan import write_plan
@@ -27,10 +27,10 @@ from strakes.report.findings import to_document
 from strakes.runs.engine import find_engine
 from strakes.runs.published import PublishedRun
 from strakes.studies.registry import studies
-from strakes.studies.study import Context, Pilot
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
 from strakes.targets.lustre_target import layout_kinds
 from strakes.tuning.portraits import build_portrait
+from studies import world
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).with_name("data")
@@ -44,18 +44,10 @@ _TARGETS = Description(
     metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(2)),
     pools=("pool0", "all"),
 )
-_COMMON: dict[str, Any] = {
-    "direct_io": True,
-    "cpus": 4,
-    "memory_bytes": 24 * GIB,
-    "max_items": 1_000_000,
-    "phase_s": 0.1,
-    "pilot": Pilot(1000.0 * MIB, 2000.0 * MIB, 100_000.0),
-    "seed": 1,
-}
 _CONTEXTS = {
-    "xfs": Context(file_system="xfs", remote=False, max_bytes=4 * GIB, **_COMMON),
-    "lustre": Context(
+    "xfs": world.context(cpus=4, description=None, striping=None),
+    "lustre": world.context(
+        cpus=4,
         file_system="lustre",
         remote=True,
         max_bytes=100 * GIB,
@@ -63,7 +55,6 @@ _CONTEXTS = {
         striping=Striping(4, 64 * KIB, layout_kinds(4)),
         nodes={"n1": 4, "n2": 4, "n3": 4},
         most_ranks=12,
-        **_COMMON,
     ),
 }
 _WRITTEN_OUT = ("transfer-size", "metadata-ops", "striping")

@@ -205,8 +205,7 @@ SUMMARY rate (in ops/sec): (of 3 iterations)
 """
 
 
-def test_results_of_other_tools_are_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+def test_results_of_other_tools_are_forecast(tmp_path: Path) -> None:
     runs = []
     for ranks in (1, 2, 4):
         file = tmp_path / f"mdtest-{ranks}.out"
@@ -219,10 +218,7 @@ def test_results_of_other_tools_are_forecast(tmp_path: Path, monkeypatch: pytest
     assert each.forecast is not None and each.forecast.low < 700 * 16**0.9 < each.forecast.high
 
 
-def test_a_published_beegfs_series_that_grew_steeper_than_linear_has_a_wide_interval(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+def test_a_published_beegfs_series_that_grew_steeper_than_linear_has_a_wide_interval() -> None:
     runs = [run for path in sorted(MDTEST_RUNS.glob("*.txt")) for run in keep(path, read_file(path), Store())]
     forecasts = forecast_figures(figures_of(runs), parse_asked("ranks=128"), Stated())
     (created,) = (each for each in forecasts if each.figure.operation == "file-creation")

@@ -182,7 +182,8 @@ def test_a_file_system_that_becomes_read_only_is_reported_with_the_remains(engin
         assert all((directory / name).exists() for name in result.left)
 
 
-def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspace_path: Path) -> None:
+def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, tmp_path: Path) -> None:
+    workspace_path = marked(tmp_path)
     phases = (
         MetadataPhase("create", "file-create", "unique", items=50),
         MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG),
@@ -193,11 +194,6 @@ def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspa
     assert [error.where["rank"] for error in result.errors] == [1]
     assert result.cleaned
     assert not (workspace_path / "p").exists()
-
-
-@pytest.fixture
-def workspace_path(tmp_path: Path) -> Path:
-    return marked(tmp_path)
 
 
 def test_files_that_a_server_keeps_after_their_removal_are_named_as_left(engine: LocalEngine) -> None:

@@ -92,7 +92,6 @@ def test_a_missing_published_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_variable_names_no_published_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("STRAKES_PORTRAIT", "")
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
     with pytest.raises(BadInputError, match="no measurements to base advice on"):

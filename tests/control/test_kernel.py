@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ from conftest import StrakesRunner
 from mounts import loop_mounted
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
+from strakes.cli.main import run
 from strakes.control.knob_change import changed, read
 from strakes.control.knob_restore import restore
 from strakes.targets.block_device import block_device_of
@@ -165,17 +167,21 @@ def test_the_command_reports_changes_by_others_and_exits_with_status_one(
     ],
 )
 def test_wrong_usage_is_refused_before_any_change(
-    place: Path, strakes: StrakesRunner, words: tuple[str, ...], says: str
+    place: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
 ) -> None:
-    done = strakes("knobs", "set", place, *words)
-    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+    assert run(["knobs", "set", str(place), *words]) == 2
+    errors = capsys.readouterr().err
+    assert says in errors and "Traceback" not in errors
 
 
-def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(place: Path, strakes: StrakesRunner) -> None:
-    import json
-
-    here = json.loads(strakes("knobs", "list", place, "--json").stdout)
-    everything = json.loads(strakes("knobs", "list", "--json").stdout)
+def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = []
+    for words in ([str(place), "--json"], ["--json"], []):
+        assert run(["knobs", "list", *words]) == 0
+        listed.append(capsys.readouterr().out)
+    here, everything = map(json.loads, listed[:2])
     assert {one["name"] for one in here} < {one["name"] for one in everything}
     assert next(one for one in here if one["name"] == "queue.nr_requests")["values"]
-    assert "the inode cache of StorNext" in strakes("knobs", "list").stdout
+    assert "the inode cache of StorNext" in listed[2]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner, one_in
+from conftest import ROOT, one_in
 from mounts import tmpfs_mounted
 from runs.test_mpi import needs_mpi
 from strakes.base.errors import EnvironmentLacksError
+from strakes.cli.main import run
 from strakes.model.plan_toml import plan_from_toml
 from strakes.model.sample import sample_named
 from strakes.runs.engine import LocalEngine
@@ -35,9 +36,8 @@ def target() -> Iterator[Path]:
         yield place
 
 
-def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *launcher: str) -> None:
-    done = strakes("run", path, target, "--budget", "1s", "--seed", "7", "--json", out, *launcher)
-    assert done.returncode == 0, done.stderr
+def check_example(path: Path, target: Path, out: Path, *launcher: str) -> None:
+    assert run(["run", str(path), str(target), "--budget", "1s", "--seed", "7", "--json", str(out), *launcher]) == 0
     plan = plan_from_toml(path, seed=7)[1]
     phases = [phase for phase, _ in plan.each()]
     document = json.loads(out.read_text())
@@ -52,10 +52,8 @@ def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *
 
 
 @pytest.mark.parametrize("path", one_in(2, BY_THREADS), ids=lambda path: path.stem)
-def test_an_example_runs_and_every_phase_is_measured(
-    path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
-) -> None:
-    check_example(path, strakes, target, tmp_path / "out.json")
+def test_an_example_runs_and_every_phase_is_measured(path: Path, target: Path, tmp_path: Path) -> None:
+    check_example(path, target, tmp_path / "out.json")
 
 
 # Examples whose ranks depend on each other.
@@ -69,22 +67,18 @@ TOGETHER = ("mixed", "restart-dump", "startup-load")
     ids=lambda path: path.stem,
 )
 @pytest.mark.more
-def test_an_example_runs_the_same_with_processes(
-    path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
-) -> None:
-    check_example(path, strakes, target, tmp_path / "out.json", "--launcher", "mpi", "-n", "4")
+def test_an_example_runs_the_same_with_processes(path: Path, target: Path, tmp_path: Path) -> None:
+    check_example(path, target, tmp_path / "out.json", "--launcher", "mpi", "-n", "4")
 
 
 @needs_mpi
 @pytest.mark.parametrize(("name", "mpiexec"), LIBRARIES.items(), ids=LIBRARIES)
-def test_an_example_of_a_library_runs_with_processes(
-    name: str, mpiexec: str, strakes: StrakesRunner, target: Path, tmp_path: Path
-) -> None:
+def test_an_example_of_a_library_runs_with_processes(name: str, mpiexec: str, target: Path, tmp_path: Path) -> None:
     program = find_mpiexec() if mpiexec == "mpiexec" else shutil.which(mpiexec)
     if program is None or (name != "mpiio" and name not in backends_by(Path(program))):
         pytest.skip(f"there is no engine with {name}")
     launcher = ("--launcher", "mpi", "-n", "4", "--mpiexec", str(program))
-    check_example(ROOT / "examples" / f"{name}.toml", strakes, target, tmp_path / "out.json", *launcher)
+    check_example(ROOT / "examples" / f"{name}.toml", target, tmp_path / "out.json", *launcher)
     if name == "mpiio":
         findings = json.loads((tmp_path / "out.json").read_text())["findings"]
         assert any("cb_buffer_size 4194304" in one["statement"] for one in findings)
@@ -100,11 +94,10 @@ def backends_by(mpiexec: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_an_example_of_a_library_is_skipped_with_a_reason_if_ranks_are_threads(
-    name: str, strakes: StrakesRunner, target: Path
+    name: str, target: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = strakes("run", ROOT / "examples" / f"{name}.toml", target, "--budget", "1s")
-    assert done.returncode == 3
-    assert f"{name}: it needs ranks that are processes" in done.stderr
-    assert "--launcher mpi" in done.stderr
-    assert "every cell is skipped" in done.stderr
+    assert run(["run", str(ROOT / "examples" / f"{name}.toml"), str(target), "--budget", "1s"]) == 3
+    errors = capsys.readouterr().err
+    assert f"{name}: it needs ranks that are processes" in errors and "--launcher mpi" in errors
+    assert "every cell is skipped" in errors
     assert not any(target.iterdir())

@@ -5,36 +5,42 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import ROOT, StrakesRunner
+import pytest
 
-APP = ROOT / "examples" / "apps" / "restart-dump.toml"
+from conftest import ROOT
+from strakes.cli.main import run
 
-
-def test_without_a_measurement_it_names_the_command_that_makes_one(strakes: StrakesRunner) -> None:
-    done = strakes("advise", "--app", APP)
-    assert done.returncode == 2 and "strakes survey DIR --budget 2m" in done.stderr
+APP = str(ROOT / "examples" / "apps" / "restart-dump.toml")
 
 
-def test_a_study_becomes_advice_with_reasons_evidence_and_unknowns(strakes: StrakesRunner, tmp_path: Path) -> None:
-    measured = strakes("study", "transfer-size", tmp_path, "--budget", "4s", "--quiet")
-    assert measured.returncode == 0, measured.stderr
-    done = strakes("advise", "--app", APP)
-    assert done.returncode == 0, done.stderr
+def test_without_a_measurement_it_names_the_command_that_makes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["advise", "--app", APP]) == 2
+    assert "strakes survey DIR --budget 2m" in capsys.readouterr().err
+
+
+def test_a_study_becomes_advice_with_reasons_evidence_and_unknowns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["study", "transfer-size", str(tmp_path), "--budget", "4s", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["advise", "--app", APP]) == 0
+    said = capsys.readouterr().out
     for words in ("transfer size:", "processes per node: ", "#SBATCH --nodes=256"):
-        assert words in done.stdout
-    document = json.loads(strakes("advise", "--app", APP, "--from", "latest", "--json", "-").stdout)
+        assert words in said
+    assert run(["advise", "--app", APP, "--from", "latest", "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
     assert {outcome["phase"] for outcome in (*document["choices"], *document["unknowns"])} == {"dump", "restart"}
     assert all(choice["evidence"] and choice["reason"] for choice in document["choices"])
 
 
-def test_an_invalid_description_is_refused_with_its_line(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_an_invalid_description_is_refused_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = tmp_path / "app.toml"
-    wrong.write_text(APP.read_text().replace("ranks = 8192", "ranks = 8"))
-    done = strakes("advise", "--app", wrong)
-    assert done.returncode == 2 and f"{wrong}, line " in done.stderr and "next:" in done.stderr
+    wrong.write_text(Path(APP).read_text().replace("ranks = 8192", "ranks = 8"))
+    assert run(["advise", "--app", str(wrong)]) == 2
+    errors = capsys.readouterr().err
+    assert f"{wrong}, line " in errors and "next:" in errors
 
 
-def test_missing_or_conflicting_options_are_refused(strakes: StrakesRunner, tmp_path: Path) -> None:
-    assert strakes("advise").returncode == 2
-    assert strakes("advise", "--app", APP, "--darshan", tmp_path / "x").returncode == 2
-    assert strakes("advise", "--darshan", tmp_path / "x", "--from", "latest").returncode == 2
+def test_missing_or_conflicting_options_are_refused(tmp_path: Path) -> None:
+    for words in ([], ["--app", APP, "--darshan", f"{tmp_path}/x"], ["--darshan", f"{tmp_path}/x", "--from", "latest"]):
+        assert run(["advise", *words]) == 2

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
+from strakes.cli.main import run
 from strakes.runs.records import Visit
 from strakes.runs.store import Store
 
@@ -83,23 +84,20 @@ def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, 
 
 
 def test_unknown_settings_are_refused_before_anything_is_measured(
-    strakes: StrakesRunner, app: Path, place: Path
+    app: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = strakes("tune", "--app", app, place, "--only", "stripe count=3", "--quiet")
-    assert (
-        done.returncode == 2
-        and "there is no setting 'stripe count'" in done.stderr
-        and "next: The settings are:" in done.stderr
-    )
-    done = strakes("tune", "--app", app, place, "--knobs", "no.such.knob=1", "--quiet")
-    assert done.returncode == 2 and "next:" in done.stderr
+    for words, said in (
+        (["--only", "stripe count=3"], "next: The settings are:"),
+        (["--knobs", "no.such.knob=1"], "next:"),
+    ):
+        assert run(["tune", "--app", str(app), str(place), *words, "--quiet"]) == 2
+        assert said in capsys.readouterr().err
     assert Store().runs() == [] and list(place.iterdir()) == []
 
 
-def test_usage(strakes: StrakesRunner, app: Path, place: Path) -> None:
-    assert strakes("tune", place).returncode == 2
-    assert strakes("tune", "--app", app, place, "--only", "writers").returncode == 2
-    assert strakes("tune", "--app", app / "no", place).returncode == 2
+def test_usage(app: Path, place: Path) -> None:
+    for words in (["--app", str(app), "--only", "writers"], ["--app", f"{app}/no"], []):
+        assert run(["tune", *words, str(place)]) == 2
 
 
 def _visits() -> list[Visit]:

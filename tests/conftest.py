@@ -34,10 +34,8 @@ os.environ["PYTHONPATH"] = str(ROOT / "src")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Rooms whose tests start engines of many ranks, mount, or change settings; those of the others may run in parallel.
-OF_THE_MACHINE = {
-    *("api", "drill", "jobs", "knobs", "lab", "launch", "measure", "neighbour", "newcomer", "security", "targets"),
-}
+# Rooms whose tests mount, or need all processors; those of the others may run in parallel.
+OF_THE_MACHINE = {"api", "lab", "newcomer", "security", "targets"}
 
 # All tests of such a file share fixtures that take seconds to build, so one process runs the whole file.
 _TOGETHER = {"tests/tuning/test_source.py", "tests/report/test_browser.py"}
@@ -127,7 +125,7 @@ def chain_of(nodeid: str) -> str:
     """Return the chain of a test, or "" if it may run in parallel with any other test.
 
     The tests of a chain run one after another. "pair": the HA pair of the lab, minutes with little computation.
-    "lab": other real servers. "machine": tests that start engines of many ranks, mount, or change machine settings.
+    "lab": other real servers. "machine": tests that mount, or need all processors.
     """
     place = PurePosixPath(nodeid.partition("::")[0])
     if str(place) in _OF_THE_PAIR:

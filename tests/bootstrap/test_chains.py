@@ -21,7 +21,7 @@ def test_note(number):
     with Path(os.environ["NOTES"]).open("a") as notes:
         notes.write(f"{Path(__file__).name} {os.environ['PYTEST_XDIST_WORKER']} {os.nice(0)}\\n")
 """
-FILES = ("launch/test_engines.py", "targets/test_mounts.py", "integration/test_lab_a.py", "lab/test_lab_b.py")
+FILES = ("security/test_engines.py", "targets/test_mounts.py", "integration/test_lab_a.py", "lab/test_lab_b.py")
 
 
 def test_each_chain_runs_in_its_own_worker(tmp_path: Path) -> None:

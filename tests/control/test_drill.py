@@ -1,23 +1,20 @@
-"""Drills on a directory that loses files on purpose, and on a CephFS whose server is killed or client evicted."""
+"""Drills on a directory that loses files on purpose, and on a CephFS whose server is killed."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import StrakesRunner, wait_for
+from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.base.errors import BadInputError
 from strakes.control.drill_outcome import FilesRead, outcome_of
 from strakes.control.fault import Ask
 from strakes.control.fault_registry import make_fault
 from strakes.runs.messages import LoggedOperation
-from strakes.targets.registry import detect
 
 AGREED = "--yes-this-interrupts-service"
 SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
@@ -136,21 +133,6 @@ def test_the_standby_of_a_killed_metadata_server_takes_over_without_loss(labs: L
 
 @pytest.mark.lab
 @pytest.mark.long
-def test_an_orderly_switch_is_faster_than_the_detection_of_a_stopped_server(labs: Labs, strakes: StrakesRunner) -> None:
-    mount = labs.up(QUICK)
-    waits = {}
-    for fault in ("mds-stop", "mds-fail"):
-        words = ("--fault", fault, "-n", "5", "--before", "2s", "--after", "5s", AGREED, "--json", "-")
-        done = strakes("failover", "drill", mount, *words, environment=labs.environment, timeout_s=300)
-        assert done.returncode == 0, done.stderr
-        document = json.loads(done.stdout)
-        assert document["lost"] == 0 and document["lacking"] == ""
-        waits[fault] = document["back_after_s"][2]
-    assert waits["mds-fail"] < waits["mds-stop"]
-
-
-@pytest.mark.lab
-@pytest.mark.long
 def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_published_times(
     labs: Labs, strakes: StrakesRunner
 ) -> None:
@@ -166,19 +148,3 @@ def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_publi
         50.0,
         10.0,
     ]
-
-
-@pytest.mark.lab
-@pytest.mark.long
-def test_an_evicted_client_is_reported(labs: Labs) -> None:
-    mount = labs.up("ceph --osds 2 --mds 1 --standby 1 --osd-size 2GiB")
-    target = detect(mount)
-    assert target.interruptions() == ()
-    number = os.getxattr(mount, "ceph.client_id").decode().removeprefix("client")
-    configuration = labs.status("ceph")["facts"]["ceph_conf"]
-    evict = ["ceph", "--conf", configuration, "tell", "mds.0", "client", "evict", f"id={number}"]
-    subprocess.run(evict, check=True, capture_output=True, timeout=60)
-    wait_for(target.interruptions, 30)
-    (lost,) = target.interruptions()
-    assert lost.evicted and lost.ended_unix_s is None and lost.evicted_names[0].startswith(f"client.{number} (")
-    assert any(f"client.{number} (" in line and "blocklisted until" in line for line in target.trouble())

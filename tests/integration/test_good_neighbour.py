@@ -107,7 +107,7 @@ def test_an_undisturbed_probe_changes_nothing_and_is_reported(strakes: StrakesRu
 
 
 @pytest.mark.lab
-@pytest.mark.more
+@pytest.mark.long
 def test_on_a_slow_device_the_measurement_yields_to_other_users(
     strakes: StrakesRunner, slow_device: Path, tmp_path: Path
 ) -> None:

@@ -22,16 +22,10 @@ SMALL = {
     "xfs": (),
 }
 # The kind of lab, and the step at which its ``up`` is killed.
-MOMENTS = [
-    ("xfs", "loop device"),
-    ("ceph", "monitor"),
-    ("ceph", "object store"),
-    ("ceph", "metadata server"),
-    ("ceph", "client"),
-    ("gluster", "device(s)"),
-    ("gluster", "management daemon"),
-    ("gluster", "client"),
-    ("moosefs", "master"),
+MOMENTS = [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")]
+MORE_MOMENTS = [
+    *(("ceph", step) for step in ("monitor", "object store", "client")),
+    *(("gluster", step) for step in ("device(s)", "management daemon")),
     ("moosefs", "client"),
 ]
 
@@ -53,7 +47,9 @@ def kill_up_at(labs: Labs, kind: str, step: str) -> None:
     assert begun.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(("kind", "step"), MOMENTS)
+@pytest.mark.parametrize(
+    ("kind", "step"), [*MOMENTS, *(pytest.param(*moment, marks=pytest.mark.long) for moment in MORE_MOMENTS)]
+)
 def test_everything_started_by_a_killed_up_is_removed(labs: Labs, kind: str, step: str) -> None:
     need(kind)
     kill_up_at(labs, kind, step)
@@ -64,10 +60,7 @@ def test_everything_started_by_a_killed_up_is_removed(labs: Labs, kind: str, ste
     assert not labs.remains(used)
 
 
-@pytest.mark.parametrize(
-    ("kind", "step"),
-    [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")],
-)
+@pytest.mark.parametrize(("kind", "step"), MOMENTS)
 def test_the_next_up_after_a_killed_one_starts_afresh(labs: Labs, kind: str, step: str) -> None:
     need(kind)
     kill_up_at(labs, kind, step)

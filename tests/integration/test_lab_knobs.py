@@ -60,7 +60,7 @@ def read_ahead(mount: Path) -> str:
     return Path(f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb").read_text().strip()
 
 
-@pytest.mark.parametrize("moments", [8, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
     cluster: Monitors, mount: Path, strakes: StrakesRunner, moments: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""The NFS lab: on this kernel if it supports NFS, and in User-mode Linux, whose kernel does."""
+"""The NFS lab, on a kernel that supports NFS; its server also without one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from lab.running import Labs
-from lab.user_mode import run_in_machine
 from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.manager import undo
 from strakes.lab.network import make_network
@@ -82,18 +79,3 @@ def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None
         undo(place, force=True)
     with pytest.raises(EnvironmentLacksError, match="ganesha ended"):
         site.wait_until("its end", lambda: "")
-
-
-@pytest.mark.long
-def test_the_nfs_tests_pass_in_a_machine_whose_kernel_has_nfs(tmp_path: Path) -> None:
-    """Run this file and the NFS classes of test_lab_targets.py in User-mode Linux."""
-    targets = Path(__file__).with_name("test_lab_targets.py")
-    files = f"{Path(__file__)} {targets}::TestNfs {targets}::TestNfsControl"
-    words = f"-B -m pytest -v --color=no -p no:cacheprovider -o faulthandler_timeout=240 -m 'not long' -rs {files}"
-    script = f"cd {ROOT} && PYTHONPATH={ROOT}/src {sys.executable} {words}\n"
-    told = run_in_machine(tmp_path, script, ("nfsv4", "veth", "loop"), limit_s=1800)
-    assert "the script ended with status 0" in told, told[-8000:]
-    # The only test skipped is the one for kernels without NFS.
-    assert [line.partition(": ")[2] for line in told.splitlines() if line.startswith("SKIPPED")] == [
-        "this kernel has NFS"
-    ], told[-8000:]

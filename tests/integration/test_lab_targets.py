@@ -1,7 +1,4 @@
-"""The targets of MooseFS, NFS and GlusterFS on real file systems.
-
-test_lab_nfs.py runs the tests of NFS in User-mode Linux, whose kernel has NFS.
-"""
+"""The targets of MooseFS, NFS and GlusterFS on real file systems."""
 
 from __future__ import annotations
 

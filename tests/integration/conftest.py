@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 
 from lab.running import Labs, own_labs
 from mounts import tmpfs_mounted
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
 
 @pytest.fixture
@@ -48,3 +51,15 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
     """Start the command line with these arguments, in its own process group."""
     command = [sys.executable, "-m", "strakes", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def most_measured() -> int:
+    """Return the largest number of measuring visits of a run, not counting its pilot."""
+    return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)
+
+
+def wait_for_visits(running: subprocess.Popen[str], visits: int) -> None:
+    """Wait until a run has ``visits`` measuring visits; fails if ``running`` has ended."""
+    while most_measured() < visits:
+        assert running.poll() is None, running.communicate()[1]
+        time.sleep(0.02)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 from conftest import StrakesRunner
-from integration.conftest import started
+from integration.conftest import most_measured, started, wait_for_visits
 from strakes.runs.records import PopulationRemoved
-from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 
@@ -34,23 +31,11 @@ def test_two_directories_are_measured_alternately_and_left_empty(
     assert not list(target.iterdir()) and not list(other.iterdir())
 
 
-def most_measured() -> int:
-    """Return the largest number of measuring visits of a run, not counting its pilot."""
-    return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)
-
-
-def wait_for(running: subprocess.Popen[str], visits: int) -> None:
-    """Wait until a run has ``visits`` measuring visits; fails if ``running`` has ended."""
-    while most_measured() < visits:
-        assert running.poll() is None, running.communicate()[1]
-        time.sleep(0.02)
-
-
 def broken_off(directory: Path, visits: int, kind: signal.Signals, *more: str) -> int:
     """Run a growing population, send the signal after ``visits`` more measuring visits, and return the exit status."""
     visits += most_measured()
     running = started(*population(directory, "--keep", *more))
-    wait_for(running, visits)
+    wait_for_visits(running, visits)
     running.send_signal(kind)
     running.communicate()
     return running.returncode
@@ -99,7 +84,7 @@ def test_a_population_that_spent_its_budget_can_be_resumed_with_another(strakes:
 
 def test_an_interrupted_population_without_keep_names_the_option(target: Path) -> None:
     running = started(*population(target))
-    wait_for(running, 3)
+    wait_for_visits(running, 3)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate()
     assert running.returncode == 130 and "start the run with --keep" in errors and not list(target.iterdir())

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 from conftest import ROOT, StrakesRunner
-from integration.conftest import started
+from integration.conftest import started, wait_for_visits
 from mounts import fill_up
 from report.document import validate
 from strakes.runs.run import Run
@@ -20,16 +19,6 @@ BUDGET = "6s"
 
 def the_run() -> Run:
     return Store().open("latest")
-
-
-def wait_for_visits(number: int) -> None:
-    """Wait until the newest run has ``number`` finished visits besides its pilot; raises AssertionError after 30 s."""
-    for _ in range(600):
-        runs = Store().runs()
-        if runs and sum(visit.purpose != "pilot" for visit in Run(runs[-1].path).visits) >= number:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the survey does not get going")
 
 
 def test_a_survey_ends_with_a_summary_a_report_and_a_valid_document(
@@ -50,7 +39,7 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_valid_document(
 
 def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner, target: Path) -> None:
     with started("survey", target, "--budget", BUDGET) as process:
-        wait_for_visits(8)
+        wait_for_visits(process, 8)
         os.killpg(process.pid, signal.SIGKILL)
     before = the_run().visits
     assert any(target.iterdir())
@@ -68,7 +57,7 @@ def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner
 
 def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path) -> None:
     with started("survey", target, "--budget", "60s") as process:
-        wait_for_visits(2)
+        wait_for_visits(process, 2)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -79,7 +68,7 @@ def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path) -> None:
 
 def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -> None:
     with started("study", "transfer-size", target, "--budget", "30s") as process:
-        wait_for_visits(3)
+        wait_for_visits(process, 3)
         while process.poll() is None:  # takes the space that strakes frees
             fill_up(target / "neighbour")
         _, errors = process.communicate(timeout=60)

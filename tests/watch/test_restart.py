@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
 from live_parts import Clock, Creates, Scripted, steps
 from strakes.model.service_level import parse_service_level
 from strakes.targets.clean import others_at_work
@@ -95,39 +90,6 @@ def test_a_watch_without_a_probe_reports_how_long_it_did_not_run(tmp_path: Path)
             clock.now_s += 1
         clock.now_s += pause_s
     assert [event.text for event in told] == ["nothing was recorded in the 1 h before this watch began"]
-
-
-@pytest.mark.long
-def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: StrakesRunner) -> None:
-    place, store = tmp_path / "fs", tmp_path / "store"
-    place.mkdir()
-    words = [sys.executable, "-m", "strakes", "watch", str(place), "--store", str(store), "--metrics", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
-
-    def start() -> tuple[subprocess.Popen[str], str]:
-        with open(tmp_path / "said", "w+") as said:
-            process = subprocess.Popen(words, env=environment, stdout=said, text=True)
-        while "metrics: " not in (text := (tmp_path / "said").read_text()) and process.poll() is None:
-            time.sleep(0.2)
-        return process, text.split()[1]
-
-    process, url = start()
-    deadline = time.monotonic() + 150
-    while not list(store.glob("rows-*")) and time.monotonic() < deadline:
-        time.sleep(1)
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        assert "strakes_watch_latency_seconds" in answer.read().decode()
-    process.kill()
-    process.wait()
-    kept = [path.read_bytes() for path in store.glob("rows-*")]
-    process, _ = start()
-    time.sleep(10)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(90) == 0
-    assert [path.read_bytes()[: len(before)] for path, before in zip(store.glob("rows-*"), kept, strict=True)] == kept
-    done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
-    assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
-    assert not list(place.iterdir())  # includes the remains of the killed watch
 
 
 @pytest.mark.parametrize(("began_s", "ended_s"), [(1150, 1180), (1050, 1090), (1020, 1400)])

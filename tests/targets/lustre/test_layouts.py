@@ -8,6 +8,7 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
+from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre_layouts import directory_layout, layout_from, options_of, read_layout, setstripe
 from strakes.targets.lustre_target import layout_kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from strakes.targets.description import difference, lost_between
 from strakes.targets.nfs import counters
 
 TEXT = """device proc mounted on /proc with fstype proc
@@ -69,3 +70,21 @@ def test_the_later_of_two_mounts_on_one_directory_is_read() -> None:
 
 def test_a_directory_without_an_nfs_mount_has_no_statistics() -> None:
     assert counters(TEXT, "/proc") == {} == counters("", "/home")
+
+
+def test_a_client_counts_the_requests_to_its_own_mount_and_the_losses_of_its_server() -> None:
+    text = TEXT.replace("lease_expired=7", "lease_expired=0")
+    before, after = (counters(each, "/home of all") for each in (text, text.replace("20 25 2 ", "20 28 5 ")))
+    assert {name: value for name, value in before.items() if value} == {
+        "client.data.read_requests": 30,
+        "client.data.write_requests": 20,
+        "client.data.read_bytes": 4096,
+        "client.data.write_bytes": 8192,
+        "client.md.open": 7,
+        # Three connections and two timed-out writes, later three more.
+        "client.times_lost": 5,
+    }
+    assert after["client.times_lost"] == 8 and counters(text, "/home") == {}
+    assert lost_between({"client": before}, {"client": after}) == ("client",)
+    assert lost_between({"client": before}, {"client": before}) == ()
+    assert "client.times_lost" not in difference({"client": before}, {"client": after})["client"]

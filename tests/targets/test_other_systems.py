@@ -11,7 +11,7 @@ import pytest
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.targets import gluster, moosefs, nfs
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
-from strakes.targets.description import Layout, difference, lost_between
+from strakes.targets.description import Layout
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount, parse_mountinfo
@@ -25,22 +25,6 @@ master info:|total space|4160749568
 CHUNKSERVERS = """chunk servers:|10.75.198.90|9501|1|-|3.0.117|0|maintenance_off|1|182743040|2080374784|-|0|0|0
 chunk servers:|10.75.198.90|9502|2|-|3.0.117|0|maintenance_on|1|182743040|2080374784|-|0|0|0
 chunk servers:|10.75.198.91|9503|3|-|-|-|-|-|-|-|-|-|-|-
-"""
-MOUNTSTATS = """device tmpfs mounted on /mnt with fstype tmpfs
-device filer:/export mounted on /mnt/nfs with fstype nfs4 statvers=1.1
-\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576
-\tevents:\t5 60 0 0 3 2 70 0 0 4 0 6 0 0 1 2 0 0 0 0 0 0 0 0 0 0 0
-\tbytes:\t100 200 0 0 4096 8192 1 2
-\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
-\tper-op statistics
-\t        NULL: 1 1 0 44 24 0 0 0 0
-\t        READ: 3 3 0 600 4700 0 1 1 0
-\t       WRITE: 2 2 0 9000 300 0 1 1 0
-\t        OPEN: 7 7 0 1 1 0 1 1 0
-\t     GETATTR: 11 11 0 1 1 0 1 1 0
-device other:/export mounted on /mnt/other with fstype nfs4 statvers=1.1
-\tbytes:\t0 0 0 0 1 1 1 2
-\t        READ: 99 3 0 600 4700 0 1 1 0
 """
 
 
@@ -118,28 +102,7 @@ def test_goals_are_read(said: str, goal: str) -> None:
     assert command.read(Completed(command.argv, 0, said, "")) == goal
 
 
-def test_an_nfs_client_counts_losses_of_its_server() -> None:
-    connected = MOUNTSTATS.replace("\tper-op", "\txprt:\ttcp 832 1 2 0 4 100 100 0 0 0 2 0 0\n\tper-op")
-    silent = connected.replace("WRITE: 2 2 0 ", "WRITE: 2 5 3 ")
-    counted = [nfs.counters(text, "/mnt/nfs")["client.times_lost"] for text in (MOUNTSTATS, connected, silent)]
-    # Two reconnections, then three timed-out writes.
-    assert counted == [0, 2, 5]
-    before, after = ({"client": nfs.counters(text, "/mnt/nfs")} for text in (connected, silent))
-    assert lost_between(before, after) == ("client",) and lost_between(before, before) == ()
-    assert "client.times_lost" not in difference(before, after)["client"]
-
-
-def test_an_nfs_client_counts_its_own_mount_only() -> None:
-    counted = nfs.counters(MOUNTSTATS, "/mnt/nfs")
-    assert {name: value for name, value in counted.items() if value} == {
-        "client.data.read_requests": 3,
-        "client.data.write_requests": 2,
-        "client.data.read_bytes": 4096,
-        "client.data.write_bytes": 8192,
-        "client.md.open": 7,
-        "client.md.getattr": 11,
-    }
-    assert nfs.counters(MOUNTSTATS, "/mnt") == {}
+def test_an_nfs_mount_is_described_by_its_options() -> None:
     mounted = mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")
     told = nfs.NfsTarget(Path("/mnt/there"), mounted).describe()
     assert (told.version, told.client["rsize"]) == ("4.2", "1048576")

@@ -51,8 +51,8 @@ def test_an_import_written_as_its_page_shows_reads_results(tmp_path: Path, monke
     scope: dict[str, Any] = {**vars(reader_blocks), "Foreign": Foreign, "ForeignFigure": ForeignFigure}
     exec(reader, scope)
     scope |= {**vars(formats), "writer": SimpleNamespace(read_json=scope["read_json"])}
-    exec(f"added = ({line})", scope)
-    monkeypatch.setattr(formats, "JSON", (*formats.JSON, *scope["added"]))
+    exec(f"added = {line}", scope)
+    monkeypatch.setattr(formats, "JSON", (*formats.JSON, scope["added"]))
     path = tmp_path / "result.json"
     path.write_text('{"writer version": "1.2", "bytes_per_s": 5e8}\n{"writer version": "1.2",')
     results = formats.read_file(path)

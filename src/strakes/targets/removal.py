@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 _MOST_NAMED = 100
 # Maximum number of passes that find no fewer entries than an earlier one: a server lists removed entries again, or
 # another process makes files. (Some file systems skip names while a directory shrinks, so one pass may not suffice.)
+# Twice the number doubles the time until the removal gives up.
 _MOST_IDLE_PASSES = 3
-# Maximum number of listed names that do not exist: a server's list may not end.
+# Maximum number of listed names that do not exist: a server's list may not end. Twice the number
+# doubles the time until the removal gives up.
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories kept at a time. 100 bytes each.
 _MOST_INNER = 100_000
-# Maximum number of names read to find a few. A client that lists a million names in a second needs 10 s.
+# Maximum number of names read to find a few. A client that lists a million names in a second needs 10 seconds.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

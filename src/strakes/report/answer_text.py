@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -11,8 +11,10 @@ from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
 from strakes.base.units import parse_bytes
 from strakes.model.answers import Answer, Comparison
+from strakes.model.portrait import Portrait
+from strakes.report.facts import source_of
 from strakes.report.numbers import percent
-from strakes.stats.grades import Grade
+from strakes.stats.grades import ALIKE_WITHIN, LIKELY_ERROR, Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
 # Some questions are asked both for writes and for reads. Key: id of the question for reads; value: title of both.
@@ -20,8 +22,8 @@ _OF_BOTH: Mapping[str, str] = {
     "nodes-read": "nodes, writes and reads",
     "overview-direct-read": "buffered or O_DIRECT, writes and reads",
     "overview-files-read": "files, writes and reads",
-    "overview-processes-read": "processes per node, writes and reads",
-    "overview-request-size-read": "request size, writes and reads",
+    "overview-processes-read": "processes in all, writes and reads",
+    "overview-request-size-read": "request size, buffered writes and reads",
     "overview-strides-read": "shared file, writes and reads",
     "overview-stripes-read": "stripe count, writes and reads",
     "processes-per-node-read": "processes per node, writes and reads",
@@ -33,31 +35,41 @@ _SIDE = re.compile(r"against:.*?-([AB])-")
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One row of "How to use it": the title of the question, the answer, and the grade of the answer."""
+    """One row of "How to use it": the title of the question, the answer, and the grade of the answer.
+
+    ``source``: a text if the answer is about the memory of this node, or perhaps is, otherwise "".
+    """
 
     title: str
     text: str
     grade: Grade
+    source: str = ""
 
     @property
     def word(self) -> str:
         """The grade as it is displayed."""
         return gettext(GRADES[self.grade])
 
+    @property
+    def full_text(self) -> str:
+        """The answer and its source, for texts that do not group answers by source."""
+        return gettext("; ").join(filter(None, (self.text, self.source)))
 
-def answer_lines(answers: Sequence[Answer]) -> list[AnswerLine]:
-    """Return all answers as lines, in their order. Equal answers for writes and for reads become one line."""
+
+def answer_lines(portrait: Portrait) -> list[AnswerLine]:
+    """Return all answers as lines; those about memory come last. Equal answers for writes and reads become one line."""
     lines: list[AnswerLine] = []
     places: dict[str, int] = {}
-    for answer in answers:
-        line = AnswerLine(answer.title, answer_text(answer), answer.grade)
+    for answer in portrait.answers:
+        source = source_of(portrait, [answer.measure, *(one.measure for one in answer.others)])
+        line = AnswerLine(answer.title, answer_text(answer), answer.grade, source)
         title, of_writes = _title_of_both(answer.id), places.get(answer.id.replace("-read", "-write"))
         if title and of_writes is not None and replace(lines[of_writes], title=line.title) == line:
             lines[of_writes] = replace(line, title=title)
         else:
             places[answer.id] = len(lines)
             lines.append(line)
-    return lines
+    return sorted(lines, key=lambda line: line.source)
 
 
 def _title_of_both(identifier: str) -> str:
@@ -79,7 +91,7 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> against = Comparison("8", "b", 0.97, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "undecided", "2", "a", against, (against,), 0.9, 12))
-    'no clear difference between 2 and 8 (0.97 [0.9-1.1])'
+    '2: 0.97 times as fast as 8 [0.9-1.1], no clear difference'
     """
     text = _text(answer)
     return gettext("; ").join((text, answer.remark)) if answer.remark else text
@@ -88,19 +100,24 @@ def answer_text(answer: Answer) -> str:
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
+    larger: list[str] = []
     with suppress(BadInputError):  # only numbers and sizes can be sorted
         options.sort(key=parse_bytes)
+        larger = options[options.index(answer.chosen) + 1 :]
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
     elif undecided and not apart and several:
         message = "{options}: no clear difference"
     elif undecided and not apart:
-        message = "no clear difference between {chosen} and {other} ({ratio} [{low}-{high}])"
+        message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}], no clear difference"
     elif undecided and any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others})"
+    elif several and undecided:
+        message = "not decided; leaning to {chosen} ({others})"
     elif several:
-        message = "not decided; leaning to {chosen} ({others})" if undecided else "{chosen} ({others})"
+        enough = any(one.option in larger and one.grade == "undecided" for one in answer.others)
+        message = "{chosen} is enough ({others})" if enough else "{chosen} ({others})"
     elif undecided:
         message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
     else:
@@ -132,6 +149,15 @@ def _slower(one: Comparison) -> str:
         message = "{option}: {ratio} times faster [{low}-{high}]"
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     return gettext(message, option=one.option, ratio=number(ratio), low=number(low), high=number(high))
+
+
+def legend() -> str:
+    """Return what the grades of answers promise."""
+    return gettext(
+        "sure: up to 1 run in 20 has a false one; likely: up to {share} false; alike: within {most}; -: open",
+        share=percent(LIKELY_ERROR),
+        most=percent(max(ALIKE_WITHIN) - 1),
+    )
 
 
 def number(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from strakes.base.language import gettext
@@ -39,10 +39,29 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
+# Texts on figures that memory of this node supplied, or perhaps did, and the codes of warnings that show it.
+_MEMORY = {
+    "from this node's memory, at least in part, not from servers or devices": {"cache-suspect", "names-from-memory"},
+    "perhaps from this node's memory, not from servers or devices": {"cache-below", "cache-unseen"},
+}
+
+
+def source_of(portrait: Portrait, cells: Collection[str]) -> str:
+    """Return a text if memory of this node supplied a figure of these cells, or perhaps did, otherwise "".
+
+    Return "" if the whole file system is memory, because the report says so at its top.
+    """
+    if any(warning.code == "memory-file-system" for warning in portrait.warnings):
+        return ""
+    codes = {code for cell in portrait.cells if cell.id in cells for code in cell.warnings}
+    return next((gettext(text) for text, shown_by in _MEMORY.items() if codes & shown_by), "")
+
+
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each headline with its cell. Leaves out headlines whose cell is not in the portrait."""
+    """Return each headline with its cell, if the portrait has it. Figures from memory come last."""
     cells = {cell.id: cell for cell in portrait.cells}
-    return [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
+    found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
+    return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))
 
 
 def size_of(target: Mapping[str, Any]) -> str:

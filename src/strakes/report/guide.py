@@ -20,7 +20,7 @@ from strakes.report.sections import VERDICTS
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
     """Return the page as Markdown. ``layouts``: title and text of settings that users can paste."""
-    answers, standing = answer_lines(portrait.answers), headlines_of(portrait)
+    answers, standing = answer_lines(portrait), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     template = environment(_text, autoescape=False).get_template("guide.md.j2")
@@ -32,7 +32,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         statements=_statements,
         drawn=lambda figure: _figure(figure, cells),
         facts=[(gettext(name), value) for name, value in facts_of(portrait)],
-        decided=[(one.title, _bold(one.text), one.word) for one in answers if one.grade != "undecided"],
+        decided=[(one.title, _bold(one.full_text), one.word) for one in answers if one.grade != "undecided"],
         layouts=layouts,
         confidence=percent(standing[0][1].confidence) if standing else "",
         headlines=[(line.label, *_estimate(cell)) for line, cell in standing],

@@ -15,9 +15,9 @@ from strakes.base.language import current, gettext, ngettext
 from strakes.model.literature import SOURCES, published_values, scale, statements
 from strakes.model.portrait import Finding, Portrait
 from strakes.report import numbers
-from strakes.report.answer_text import answer_lines
+from strakes.report.answer_text import answer_lines, legend
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
-from strakes.report.next_steps import next_steps
+from strakes.report.next_steps import next_step
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, percent
 from strakes.report.sections import VERDICTS, Section, foremost, sections
@@ -51,8 +51,9 @@ def render_html(portrait: Portrait) -> str:
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
         open=foremost([one for one in portrait.findings if one not in settled], MOST_FINDINGS),
-        answers=answer_lines(portrait.answers),
-        steps=next_steps(portrait),
+        answers=answer_lines(portrait),
+        legend=legend(),
+        step=next_step(portrait),
         published=published(portrait),
         measured=bool(portrait.cells),
         sections=parts,

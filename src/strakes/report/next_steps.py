@@ -1,41 +1,59 @@
-"""Say what to measure next: a budget for open questions, longer phases, and reads past the client's cache."""
+"""Name the next measurement: a command for open questions, sustained rates and missing cells, or another directory."""
 
 from __future__ import annotations
 
+import re
+
+from strakes.base.foreign_text import shell_line
 from strakes.base.language import gettext
 from strakes.base.units import typed_seconds
 from strakes.model.portrait import Portrait
-from strakes.report.facts import headlines_of
-from strakes.stats.grades import MOST_TIMES, times_to_decide
+from strakes.report.facts import headlines_of, title_of
+from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 from strakes.targets.mountinfo import own_cache
 
-_MORE = "Questions without a grade (-): repeat with --budget {budget} to decide {count} of {open}."
-_QUIET = "Questions without a grade (-): the runs vary too much. Repeat at a quieter time."
-_LONGER = "Sustained rates (phases took less than 500 ms): --phase 1s with a larger --budget."
+_OF_MEMORY = {"memory-file-system", "cache-below"}
+_ELSEWHERE = "Give a directory on the storage to measure: more runs here would not show storage."
+_QUIETER = "at a quieter time: the runs vary too much to decide the open answers"
 # The study reads files that it has written with O_DIRECT, which are not in such a cache.
-_UNCACHED = "Reads without this client's cache: strakes study transfer-size DIR"
+_UNCACHED = "reads without this client's cache"
+_PHASE_S = 1.0  # twice the length below which a rate does not count as sustained
+_ALL_CELLS_S = 120.0  # the default budget, which measures all cells of a survey on one node
 
 
-def next_steps(portrait: Portrait) -> list[str]:
-    """Return a sentence for each further measurement that a survey or a study of storage suggests."""
-    in_memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
-    if in_memory or portrait.run.get("kind") not in ("survey", "study"):
-        return []
-    steps: list[str] = []
+def next_step(portrait: Portrait) -> tuple[str, str]:
+    """Return the command of the next measurement and a text on what it shows, or two empty texts."""
+    if portrait.run.get("kind") not in ("survey", "study"):
+        return "", ""
+    if any(warning.code in _OF_MEMORY for warning in portrait.warnings):
+        return "", gettext(_ELSEWHERE)
+    command = re.sub(r" --(budget|phase)[= ]\S+", "", "".join(portrait.reproduce[:1]))
     budget_s = portrait.run.get("options", {}).get("budget_s")
     times = [
         max(times_to_decide(one.low, one.high) for one in (answer.against, *answer.others) if one.grade == "undecided")
         for answer in portrait.answers
         if answer.grade == "undecided"
     ]
-    if (fitting := [factor for factor in times if factor <= MOST_TIMES]) and isinstance(budget_s, int | float):
-        budget = typed_seconds(max(fitting) * budget_s, up=True)
-        steps.append(gettext(_MORE, budget=budget, count=len(fitting), open=len(times)))
-    elif times and not fitting:
-        steps.append(gettext(_QUIET))
+    if not command or not isinstance(budget_s, int | float):
+        return "", ""
+    budgets_s, shown, phase = [0.0], [], ""
+    if fitting := [factor for factor in times if factor <= MOST_TIMES]:
+        budgets_s.append(max(fitting) * budget_s)
+        count = max(1, round(POWER * len(fitting)))
+        shown.append(gettext("decides about {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
-        steps.append(gettext(_LONGER))
-    cached = any(one.remark and one.id.endswith("-read") for one in portrait.answers if one.study == "overview")
-    if cached and portrait.target.get("direct_io") and own_cache(str(portrait.target.get("file_system", ""))):
-        steps.append(gettext(_UNCACHED))
-    return steps
+        # Time for as many phases as before.
+        budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
+        shown.append(gettext("shows sustained rates"))
+        phase = f" --phase {typed_seconds(_PHASE_S)}"
+    if any("--budget" in cell.reason for cell in portrait.skipped):
+        budgets_s.append(max(2 * budget_s, _ALL_CELLS_S))
+        shown.append(gettext("measures what the budget left out"))
+    if shown:
+        return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
+    if times:
+        return f"{command} --budget {typed_seconds(budget_s)}", gettext(_QUIETER)
+    unseen = any(warning.code in ("cache-suspect", "cache-unseen") for warning in portrait.warnings)
+    if unseen and portrait.target.get("direct_io") and own_cache(str(portrait.target.get("file_system", ""))):
+        return shell_line(["strakes", "study", "transfer-size", title_of(portrait)]), gettext(_UNCACHED)
+    return "", ""

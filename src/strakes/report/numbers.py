@@ -60,15 +60,12 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on a wide interval, on runs outside the interval, and on the rate of the first files, or ""."""
+    """Return remarks on runs far outside the interval, and on the rate of the first files, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
         most = show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)
-        remarks.append(gettext("most runs {range}", range=most))
-    elif cell.low and cell.high is not None and cell.high > 2 * cell.low:
-        ratio = cell.high / cell.low
-        remarks.append(gettext("varied {ratio}-fold", ratio=f"{ratio:,.0f}" if ratio >= 9.95 else f"{ratio:.1f}"))
+        remarks.append(gettext("80 % of runs {range}", range=most))
     if cell.fresh is not None:
         remarks.append(gettext("the first files {rate}", rate=show(cell.fresh, cell.unit)))
     return listed(*remarks)
@@ -77,8 +74,8 @@ def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
 def listed(*texts: str) -> str:
     """Return the texts that are not empty, joined by commas.
 
-    >>> listed("2–30 s", "", "varied 15-fold")
-    '2–30 s, varied 15-fold'
+    >>> listed("2–30 s", "", "too few runs")
+    '2–30 s, too few runs'
     """
     return gettext(", ").join(filter(None, texts))
 

@@ -26,6 +26,7 @@ from strakes.model.literature import (
 )
 from strakes.model.portrait import Finding, Portrait
 from strakes.report.answer_text import GRADES, number
+from strakes.report.facts import source_of
 from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
@@ -151,8 +152,8 @@ def _answered(text: str, answer: Answer, portrait: Portrait) -> Row:
     here = _chosen(answer) if answer.title == text else f"{answer.title}: {_chosen(answer)}"
     ratio = f"{number(against.ratio)} [{number(against.low)}-{number(against.high)}] times {against.option}"
     decides = _decides(against.low, against.high, answer.blocks, portrait) if answer.grade == "undecided" else ""
-    remark = f"; {answer.remark}" if answer.remark else ""
-    return Row(text, f"{here}{remark}", GRADES[answer.grade], ratio, decides)
+    source = source_of(portrait, [answer.measure, against.measure])
+    return Row(text, "; ".join(filter(None, (here, answer.remark, source))), GRADES[answer.grade], ratio, decides)
 
 
 def _found(text: str, finding: Finding, portrait: Portrait) -> Row:

@@ -13,8 +13,8 @@ from pathlib import Path
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext, ngettext
 from strakes.base.text_width import columns, padded, wrapped
-from strakes.model.portrait import Portrait
-from strakes.report.answer_text import AnswerLine, answer_lines
+from strakes.model.portrait import Portrait, Setting
+from strakes.report.answer_text import AnswerLine, answer_lines, legend
 from strakes.report.facts import (
     created,
     ended_early,
@@ -22,19 +22,20 @@ from strakes.report.facts import (
     headlines_of,
     no_headline,
     size_of,
+    source_of,
     taken_in_turn,
     title_of,
 )
-from strakes.report.next_steps import next_steps
+from strakes.report.next_steps import next_step
 from strakes.report.notices import notices
-from strakes.report.numbers import listed, percent, show, show_bounds, show_interval, show_remarks
+from strakes.report.numbers import label_of, level_of, listed, percent, show, show_bounds, show_interval, show_remarks
 from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
 
 MOST_LINES = 40
 MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
-MOST_HEADLINE_LINES = 10
+MOST_HEADLINE_LINES = 12
 MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
 FIRST = (
@@ -42,8 +43,6 @@ FIRST = (
     *("servers-not-well", "held-back", "counters-unread"),
 )
 DASH = "-"
-# Codes of warnings on figures that come from a cache of this node.
-_CACHED = {"names-from-memory", "cache-suspect"}
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
@@ -81,14 +80,17 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     yield from _head(portrait, width)
     for warning in (notice for notice in seen if notice.code in FIRST):
         yield from _plain(*_sentences(for_terminal(warning.advice), width, 3), style="yellow")
-    answers = answer_lines(portrait.answers)
+    answers = answer_lines(portrait)
     if answers:
         yield ()
         title, word = gettext("How to use it"), gettext("grade")
-        about = gettext("ratios of rates [{confidence} interval]", confidence=percent(INTERVAL_CONFIDENCE))
+        about = gettext(
+            "ratios of runs paired in each block [{confidence} interval]", confidence=percent(INTERVAL_CONFIDENCE)
+        )
         room = width - columns(title) - 4 - _WORD_COLUMNS
         yield ((title, "bold"), (f"  {padded(about, room)}  {word}", "dim"))
         yield from _answers(answers, width)
+        yield from _plain(*(f"  {line}" for line in wrapped(legend(), width - 2)), style="dim")
     yield ()
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
@@ -120,13 +122,14 @@ _TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Yield a row for each answer, decided answers first: question, answer, grade."""
-    ordered = [line for line in answers if line.grade != "undecided"]
-    ordered += [line for line in answers if line.grade == "undecided"]
+    """Yield a row for each answer: question, answer, grade. Decided answers come first, answers about memory last."""
+    ordered = sorted(answers, key=lambda line: (line.source, line.grade == "undecided"))
     titles = [for_terminal(line.title) for line in ordered]
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
-    for line, title in zip(ordered, titles, strict=True):
+    headed = _headed([line.source for line in ordered], width)
+    for line, title, heading in zip(ordered, titles, headed, strict=True):
+        yield from heading
         # A number and its unit stay on one line.
         text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
         answer = [part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped(text, room)]
@@ -136,23 +139,31 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
             yield ((f"  {padded(left, first)}", ""), (f"{padded(right, room)}  {word}" if word else right, style))
 
 
+def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
+    """Yield for each source the lines of its heading, which are empty for the file system and if they were shown."""
+    for before, source in zip(["", *sources], sources, strict=False):
+        lines = wrap(source[:1].upper() + source[1:], width - 2) if source != before else []
+        yield list(_plain(*(f"  {line}" for line in lines), style="yellow"))
+
+
 def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     standing = headlines_of(portrait)
     if not standing:
         yield from _plain(no_headline(portrait))
         return
     about = gettext("median [its {confidence} interval]", confidence=percent(standing[0][1].confidence))
-    ranks = {cell.settings.get("ranks") for _, cell in standing}
-    if len(ranks) == 1 and isinstance(count := ranks.pop(), int):
-        about = f"{ngettext('{count} process', '{count} processes', count)}; {about}"
+    usual, ranks = standing[0][1], {cell.settings.get("ranks") for _, cell in standing}
+    if (len(ranks) == 1 or usual.study == "overview") and isinstance(count := usual.settings.get("ranks"), int):
+        about = f"{ngettext('{count} process in all', '{count} processes in all', count)}; {about}"
     yield ((gettext("How fast it is"), "bold"), (f"  {about}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
-        cached = gettext("from this client's cache") if _CACHED & set(cell.warnings) else ""
-        told = listed(f"[{show_interval(cell, DASH)}]", cached, show_remarks(cell, DASH))
+        told = listed(f"[{show_interval(cell, DASH)}]", show_remarks(cell, DASH))
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
-    for label, median, rest in rows:
+    sources = [source_of(portrait, [cell.id]) for _, cell in standing[:MOST_HEADLINE_LINES]]
+    for (label, median, rest), heading in zip(rows, _headed(sources, width), strict=True):
+        yield from heading
         start = (f"  {padded(wrap(label, first, 1)[0], first)}", ""), (padded(median, 12, right=True), "bold")
         if first + 16 + columns(rest) <= width:
             yield (*start, (f"  {rest}", ""))
@@ -188,7 +199,7 @@ _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
 def _not_measured(portrait: Portrait) -> list[tuple[str, str]]:
-    """Return the undecided findings and each reason for skipped cells: the first clause, and the whole text."""
+    """Return undecided findings, and settings without a cell with the reason: the first clause, and the whole text."""
     texts = [
         gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
         if finding.needs
@@ -196,8 +207,30 @@ def _not_measured(portrait: Portrait) -> list[tuple[str, str]]:
         for finding in portrait.findings
         if finding.verdict in ("unknown", "inconclusive")
     ]
-    texts += dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped)
-    return [(_CLAUSE.split(text)[0], text) for text in texts]
+    missing = [(_CLAUSE.split(text)[0], text) for text in texts]
+    measured = {(cell.study, *level) for cell in portrait.cells for level in cell.settings.items()}
+    settings: dict[str, dict[str, None]] = {}
+    for cell in portrait.skipped:
+        levels = [level for level in cell.settings.items() if (cell.study, *level) not in measured]
+        settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(_setting(*level) for level in levels))
+    for reason, names in settings.items():
+        named = f"{gettext(', ').join(names)}: " if names else ""
+        missing.append((named + _CLAUSE.split(reason)[0], named + reason))
+    return missing
+
+
+def _setting(name: str, level: Setting) -> str:
+    """Return a setting that was not measured.
+
+    >>> [_setting(*pair) for pair in (("ranks", 8), ("transfer_bytes", 65536), ("files", "strided"), ("stripes", 3))]
+    ['processes', '64 KiB', 'strided files', 'stripes 3']
+    """
+    if name in (names := {"ranks": "processes", "nodes": "more nodes", "io": "O_DIRECT", "direct": "O_DIRECT"}):
+        return gettext(names[name])
+    text = level_of(name, level)
+    if name.endswith("_bytes"):
+        return text
+    return f"{text} {label_of(name)}" if isinstance(level, str) else f"{label_of(name)} {text}"
 
 
 def _remarks(title: str, remarks: Sequence[tuple[str, str]], width: int, most: int) -> Iterator[_Line]:
@@ -223,11 +256,14 @@ def _more(count: int) -> tuple[str, str]:
 
 
 def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
-    steps = [line for step in next_steps(portrait) for line in wrapped(step, width - 8)]
-    rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
+    command, shown = next_step(portrait)
     # Do not shorten path and command, so that users can copy them.
     repeat, *written_by = portrait.reproduce or ("",)
-    rows += [(gettext("Report"), str(report or "".join(written_by))), (gettext("Repeat"), repeat)]
+    steps = [command, *wrapped(shown, width - 8)] if command else wrapped(shown, width - 8)
+    rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
+    rows.append((gettext("Report"), str(report or "".join(written_by))))
+    if not shown:
+        rows.append((gettext("Repeat"), repeat))
     for label, text in rows:
         if text:
             yield ((padded(label, 8), "bold"), (for_terminal(text), ""))

@@ -46,6 +46,8 @@ ALIKE_PROBABILITY = 0.97
 ALIKE_CONFIDENCE = 0.7  # 0.9 halves the number of these answers
 # Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
 INTERVAL_CONFIDENCE = 0.9
+# Probability with which a suggested budget decides a question (Cohen, 1988); 90% would take 1.4 times as long.
+POWER = 0.8
 # Do not suggest a budget of more than this multiple of the run's budget.
 MOST_TIMES = 20
 

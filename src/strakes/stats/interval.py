@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 # Reports show the range of most values if its ends differ by this factor or more. No verdict depends on that.
-FAR_APART = 1.5  # ranges narrower than 50% are not shown
+FAR_APART = 2.0  # narrower ranges are not shown
 # Interpolated intervals are computed for this share of the allowed error, because their true error is up to 1.2 times
 # the nominal one (measured for 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85
@@ -72,7 +72,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 def far_apart(values: Sequence[float]) -> bool:
     """Return whether the values differ so much that reports show their range besides the median.
 
-    >>> far_apart([1.0, 1.1, 1.0, 1.4]), far_apart([1.0, 1.1, 1.0, 1.6])
+    >>> far_apart([1.0, 1.1, 1.0, 1.9]), far_apart([1.0, 1.1, 1.0, 2.1])
     (False, True)
     """
     low, high = most_of(values)

@@ -75,6 +75,7 @@ def ask(
     alike: str = "",
     advises: bool = True,
     mean: Mean | None = None,
+    remark: str = "",
 ) -> list[Question]:
     """Return a list with the question "which option is best?", or an empty list if fewer than two were measured.
 
@@ -87,7 +88,7 @@ def ask(
     )
     if len(measured) < 2:
         return []
-    return [Question(f"{study}-{name}", study, title, measured, ordered, alike, advises)]
+    return [Question(f"{study}-{name}", study, title, measured, ordered, alike, advises, remark)]
 
 
 def ask_level(

@@ -19,7 +19,6 @@ class ImportedResults(Study):
     question = "What did the other tool report?"
     source = ""
     needs_pilot = False
-    of_file_system = False
 
     def cells(self, context: Context) -> Cells:
         """Return an empty list, because nothing is measured."""

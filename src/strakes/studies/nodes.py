@@ -37,10 +37,7 @@ class NodesStudy(Study):
     def cells(self, context: Context) -> Cells:
         """Return a cell for each number of nodes, with equal numbers of ranks per node; skip the study on one node."""
         if len(context.nodes) < 2:
-            reason = (
-                "only one node takes part; more need --launcher and --hosts (strakes doctor says which launchers "
-                "work here)"
-            )
+            reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
             return [self.skipped(reason, nodes=1)]
         each = min(context.nodes.values())
         return [self._cell(context, number, each) for number in levels(len(context.nodes))]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from strakes.base.language import gettext
+from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB, MIB, format_bytes
-from strakes.model.answers import Question
+from strakes.model.answers import Answer, Question
 from strakes.model.cell import Cell
 from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
 from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates
+from strakes.stats.grades import GOOD_ENOUGH
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, lines, rates
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
 from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
@@ -24,9 +25,9 @@ _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 # Titles of questions, by operation.
 _TITLES = {
-    "request-size": {"write": "request size, writes", "read": "request size, reads"},
+    "request-size": {"write": "request size, buffered writes", "read": "request size, buffered reads"},
     "direct": {"write": "buffered or O_DIRECT, writes", "read": "buffered or O_DIRECT, reads"},
-    "processes": {"write": "processes per node, writes", "read": "processes per node, reads"},
+    "processes": {"write": "processes in all, writes", "read": "processes in all, reads"},
     "files": {"write": "files, writes", "read": "files, reads"},
     "strides": {"write": "shared file, writes", "read": "shared file, reads"},
     "stripes": {"write": "stripe count, writes", "read": "stripe count, reads"},
@@ -36,15 +37,22 @@ _TITLES = {
         "file-remove": "directories, removing files",
     },
 }
-# Labels of headlines, by operation.
-_USUALLY = {
-    "write": "{size} writes, fsync, own files",
-    "read": "{size} reads, own files",
-    "file-create": "create, own directories",
-    "file-stat": "look up (stat), own directories",
-    "file-remove": "remove, own directories",
+# Labels of headlines, by operation, in the order of the headlines. Then labels of files and directories.
+_RATES = {
+    "write": "{size} writes, fsync",
+    "read": "{size} reads",
+    "file-create": "create",
+    "file-stat": "look up (stat)",
+    "file-remove": "remove",
 }
-_DIRECTLY = {"write": "{size} O_DIRECT writes, fsync, own files", "read": "{size} O_DIRECT reads, own files"}
+_DIRECT_RATES = {"write": "{size} O_DIRECT writes, fsync", "read": "{size} O_DIRECT reads"}
+_PLACES = {
+    "own": "own files",
+    "segmented": "shared file",
+    "strided": "shared file in strides",
+    "unique": "own directories",
+    "shared": "shared directory",
+}
 
 
 class Overview(Study):
@@ -148,13 +156,13 @@ class Overview(Study):
         direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
         # Buffered requests of 8 MiB can be slower than with O_DIRECT, and both slower than buffered requests of 1 MiB.
-        buffered = gettext("{size} buffered", size=format_bytes(_USUAL))
-        of_io = [
-            (buffered, usual_cells(results, operation)),
-            (f"{format_bytes(_SIZES[-1])} O_DIRECT", direct),
-        ]
+        buffered, largest = gettext("{size} buffered", size=format_bytes(_USUAL)), format_bytes(_SIZES[-1])
+        of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
+        medians = [(cell.estimate.median, size) for size, (cell, *_) in sizes if cell.estimate is not None]
+        fastest = format_bytes(max(medians, default=(0.0, 0.0))[1])
+        of_sizes = gettext("fastest buffered size: {size}; O_DIRECT: {direct} only", size=fastest, direct=largest)
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
@@ -173,6 +181,7 @@ class Overview(Study):
                 options,
                 ordered=not alike,
                 alike=alike,
+                remark=of_sizes if name == "direct" else "",
             )
         ]
 
@@ -191,7 +200,7 @@ class Overview(Study):
                 alike=gettext("one shared directory is as fast as one per process"),
             )
         creators = results.where(operation="file-create", directory="unique")
-        return asked + ask_level(self.name, "creators", gettext("processes that create files"), creators, "ranks")
+        return asked + ask_level(self.name, "creators", gettext("processes in all, creates"), creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures: bandwidth by request size, and by number of processes."""
@@ -217,23 +226,51 @@ class Overview(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the usual rates of writes, reads, creates, stats and removes, and the rates with O_DIRECT."""
-        size, ranks = format_bytes(_USUAL), _usual_ranks(results)
-        of_data = [
-            Headline(gettext(_USUALLY[operation], size=size), cell.id)
-            for operation in ("write", "read")
-            for cell in usual_cells(results, operation)
-            if not from_own_cache(cell, results.facts)
-        ]
-        of_data += [
-            Headline(gettext(_DIRECTLY[operation], size=format_bytes(_SIZES[-1])), cell.id)
-            for operation in ("write", "read")
-            for cell in usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
-        ]
-        return of_data + [
-            Headline(gettext(_USUALLY[operation]), cell.id)
-            for operation in _OPERATIONS
-            for cell in results.where(operation=operation, ranks=ranks, directory="unique")
-        ]
+        ranks = _usual_ranks(results)
+        shown: list[Measured] = []
+        for operation in _RATES:
+            shown += usual_cells(results, operation)
+            shown += usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
+            shown += results.where(operation=operation, ranks=ranks, directory="unique")
+        return [_headline(cell, ranks) for cell in shown]
+
+
+def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> tuple[Headline, ...]:
+    """Return the headlines with the rates of advised settings, each after the usual rate of its operation.
+
+    A rate is added if its number of processes is not the usual one, or if it is over 10 % above the usual rate.
+    """
+    results = results.of_study(Overview.name)
+    ranks = _usual_ranks(results)
+    operations = {cell.id: cell.settings["operation"] for cell in results.measured}
+    lines = list(headlines)
+    for answer in answers:
+        if answer.study != Overview.name or answer.grade not in ("sure", "likely"):
+            continue
+        cell = results.get(answer.measure)
+        line = _headline(cell, ranks)
+        same = [at for at, one in enumerate(lines) if operations.get(one.cell) == operations[cell.id]]
+        if line in lines or not same:
+            continue
+        usual = results.get(lines[same[0]].cell)
+        faster = cell.estimate and usual.estimate and cell.estimate.median > GOOD_ENOUGH * usual.estimate.median
+        if cell.settings["ranks"] != ranks or faster:
+            lines.insert(same[-1] + 1, line)
+    return tuple(lines)
+
+
+def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
+    """Return the rate of a cell as a headline. The usual number of processes is not named."""
+    levels = cell.settings
+    texts = _DIRECT_RATES if levels.get("io") == "direct" else _RATES
+    size = format_bytes(float(levels.get("transfer_bytes", 0)))
+    parts = [gettext(texts[str(levels["operation"])], size=size)]
+    parts.append(gettext(_PLACES[str(levels.get("files") or levels["directory"])]))
+    if "stripe_count" in levels:
+        parts.append(gettext("stripe count {count}", count=levels["stripe_count"]))
+    if (ranks := levels["ranks"]) != usual_ranks:
+        parts.append(ngettext("{count} process", "{count} processes", int(ranks)))
+    return Headline(gettext(", ").join(parts), cell.id)
 
 
 def _total_bytes(context: Context) -> int:

@@ -30,7 +30,6 @@ class PlanRun(Study):
     question = "What rate does each phase of the plan reach?"
     source = ""
     needs_pilot = False
-    of_file_system = False
 
     def __init__(
         self, plan: Plan | None = None, measured: Collection[str] | None = None, fit: Fit | None = None

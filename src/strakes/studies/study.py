@@ -213,8 +213,6 @@ class Study(ABC):
     needs_description = False
     # Number of trials of each cell, if cells run in order because each adds to the previous cell's files. 0: blocks.
     visits_in_sequence = 0
-    # Whether the rates of this study are about the file system alone. A user's plan may measure a cache.
-    of_file_system = True
     # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
     # Published range of the ratio of two file systems, A to B, in the first of the study's means.

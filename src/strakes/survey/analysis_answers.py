@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from strakes.base.language import gettext
@@ -13,36 +12,18 @@ from strakes.model.results import Results
 from strakes.stats import grades
 from strakes.stats.claims import Bound, Judgement, judge
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, Versus
-from strakes.studies.compose import from_memory, from_own_cache, mean_log_values
+from strakes.studies.compose import from_own_cache, mean_log_values
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
-# Remark on an answer if its figures come from a cache of this node's client.
+# Remark on a claim if its figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
 def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
     """Return the questions of all studies that these results can answer."""
-    return [
-        _remarked(question, results) if study.of_file_system else question
-        for study in studies
-        for question in study.questions(results.of_study(study.name))
-    ]
-
-
-def _remarked(question: Question, results: Results) -> Question:
-    def cached(option: Option) -> bool:
-        cells = map(results.get, option.measures)
-        return any(from_own_cache(cell, results.facts) or from_memory(cell, results.facts) for cell in cells)
-
-    labels = [option.label for option in question.options if cached(option)]
-    if not labels:
-        return question
-    if len(labels) == len(question.options):
-        return replace(question, remark=gettext(_CACHED))
-    remark = gettext("{options}: from this client's cache", options=gettext(", ").join(labels))
-    return replace(question, remark=remark)
+    return [question for study in studies for question in study.questions(results.of_study(study.name))]
 
 
 def _values(option: Option, results: Results) -> dict[int, float]:

@@ -55,7 +55,7 @@ def test_documents_for_programs_and_what_is_kept_are_english(
     documents = []
     for arguments in (survey, ["report", "latest"]):
         assert strakes([*arguments, "--json", str(tmp_path / "findings.json")]) == 0
-        assert "REPEAT" in capsys.readouterr().out
+        assert "REPORT" in capsys.readouterr().out
         documents.append(json.loads((tmp_path / "findings.json").read_text()))
     assert current() == "zh"
     assert strakes(["export", "latest"]) == 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # Lines with a command or path to copy. They may be wrapped: a terminal copies a wrapped line as one line.
-_TO_COPY = re.compile(r"(Report|Repeat|  ) +(strakes|/)")
+_TO_COPY = re.compile(r"(Report|Repeat|Next|  ) +(strakes|/)")
 # Return the texts that an enclosing box or the edge of the window clips. A scrollable box clips on paper only.
 _CLIPPED = """onPaper => {
   const cutting = onPaper ? ['hidden', 'clip', 'auto', 'scroll'] : ['hidden', 'clip'];

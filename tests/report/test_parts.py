@@ -95,9 +95,11 @@ def test_a_line_computed_from_our_own_values_is_not_called_published() -> None:
 
 
 def test_answers_on_writes_and_reads_that_are_alike_share_a_line() -> None:
-    answer = example_portrait().answers[0]
+    portrait = example_portrait()
+    answer = portrait.answers[0]
     writes = replace(answer, id="nodes-write", title="nodes, writes")
     reads = replace(answer, id="nodes-read", title="nodes, reads")
-    assert [line.title for line in answer_lines([writes, reads])] == ["nodes, writes and reads"]
-    others = replace(reads, chosen="4 MiB")
-    assert [line.title for line in answer_lines([writes, others])] == ["nodes, writes", "nodes, reads"]
+    lines = answer_lines(replace(portrait, answers=(writes, reads)))
+    assert [line.title for line in lines] == ["nodes, writes and reads"]
+    lines = answer_lines(replace(portrait, answers=(writes, replace(reads, chosen="4 MiB"))))
+    assert [line.title for line in lines] == ["nodes, writes", "nodes, reads"]

@@ -13,7 +13,7 @@ from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
-from strakes.studies.overview import Overview
+from strakes.studies.overview import Overview, with_advised
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
@@ -65,6 +65,22 @@ def test_the_overview_answers_every_question_of_a_small_file_system() -> None:
     assert chosen["processes-write"][1] == "alike"
     assert chosen["files-write"][1] == "alike"
     assert len(answers) == 14
+
+
+def test_rates_of_advised_settings_are_headlines() -> None:
+    def rate(phase: Phase, ranks: int) -> float:
+        if isinstance(phase, MetadataPhase):
+            return 1000.0 * ranks
+        assert isinstance(phase, TransferPhase)
+        return 1e9 * (0.5 if phase.transfer_bytes > MIB or phase.operation == "read" else 1.0)
+
+    study = Overview()
+    results = measured(study, rate, striping=None, noise=0.02)
+    usual = study.headlines(results)
+    labels = [line.label for line in with_advised(usual, results, list(answered(study, results).values()))]
+    advised = [label for label in labels if label not in {line.label for line in usual}]
+    assert advised == ["create, own directories, 16 processes"]
+    assert labels[labels.index(advised[0]) - 1] == "create, own directories"
 
 
 def test_all_cells_of_the_overview_move_the_same_amount() -> None:

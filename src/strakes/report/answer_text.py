@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,20 +16,6 @@ from strakes.report.numbers import percent
 from strakes.stats.grades import ALIKE_WITHIN, LIKELY_ERROR, Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
-# Some questions are asked both for writes and for reads. Key: id of the question for reads; value: title of both.
-_OF_BOTH: Mapping[str, str] = {
-    "nodes-read": "nodes, writes and reads",
-    "overview-direct-read": "buffered or O_DIRECT, writes and reads",
-    "overview-files-read": "files, writes and reads",
-    "overview-processes-read": "processes in all, writes and reads",
-    "overview-request-size-read": "request size, buffered writes and reads",
-    "overview-strides-read": "shared file, writes and reads",
-    "overview-stripes-read": "stripe count, writes and reads",
-    "processes-per-node-read": "processes per node, writes and reads",
-    "stream-read-block": "block size, writes and reads",
-}
-# An id begins with this if two targets are compared and the question concerns only one of them, A or B.
-_SIDE = re.compile(r"against:.*?-([AB])-")
 
 
 @dataclass(frozen=True)
@@ -58,29 +43,18 @@ class AnswerLine:
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
     """Return all answers as lines; those about memory come last. Equal answers for writes and reads become one line."""
-    lines: list[AnswerLine] = []
-    places: dict[str, int] = {}
+    lines: dict[str, AnswerLine] = {}
     for answer in portrait.answers:
         source = source_of(portrait, [answer.measure, *(one.measure for one in answer.others)])
         line = AnswerLine(answer.title, answer_text(answer), answer.grade, source)
-        title, of_writes = _title_of_both(answer.id), places.get(answer.id.replace("-read", "-write"))
-        if title and of_writes is not None and replace(lines[of_writes], title=line.title) == line:
-            lines[of_writes] = replace(line, title=title)
+        of_writes = lines.get(answer.id.replace("-read", "-write"), line)
+        both = gettext("{writes} and reads", writes=of_writes.title)
+        alike = of_writes is not line and replace(of_writes, title=line.title) == line
+        if alike and of_writes.title.endswith(gettext("writes")):
+            lines[answer.id.replace("-read", "-write")] = replace(line, title=both)
         else:
-            places[answer.id] = len(lines)
-            lines.append(line)
-    return sorted(lines, key=lambda line: line.source)
-
-
-def _title_of_both(identifier: str) -> str:
-    """Return the common title of a question for reads and its counterpart for writes, or "" for other questions.
-
-    >>> _title_of_both("nodes-read"), _title_of_both("against:nodes-A-nodes-read"), _title_of_both("nodes-create")
-    ('nodes, writes and reads', 'A: nodes, writes and reads', '')
-    """
-    side = _SIDE.match(identifier)
-    title = gettext(_OF_BOTH.get(identifier[side.end() :] if side else identifier, ""))
-    return f"{side[1]}: {title}" if side and title else title
+            lines[answer.id] = line
+    return sorted(lines.values(), key=lambda line: line.source)
 
 
 def answer_text(answer: Answer) -> str:

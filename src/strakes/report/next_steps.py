@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 
-from strakes.base.foreign_text import shell_line
 from strakes.base.language import gettext
 from strakes.base.units import typed_seconds
 from strakes.model.portrait import Portrait
-from strakes.report.facts import headlines_of, title_of
+from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
-from strakes.targets.mountinfo import own_cache
 
-_OF_MEMORY = {"memory-file-system", "cache-below"}
 _ELSEWHERE = "Give a directory on the storage to measure: more runs here would not show storage."
 _QUIETER = "at a quieter time: the runs vary too much to decide the open answers"
-# The study reads files that it has written with O_DIRECT, which are not in such a cache.
-_UNCACHED = "reads without this client's cache"
 _PHASE_S = 1.0  # twice the length below which a rate does not count as sustained
 _ALL_CELLS_S = 120.0  # the default budget, which measures all cells of a survey on one node
 
@@ -25,7 +20,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     """Return the command of the next measurement and a text on what it shows, or two empty texts."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
-    if any(warning.code in _OF_MEMORY for warning in portrait.warnings):
+    if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
         return "", gettext(_ELSEWHERE)
     command = re.sub(r" --(budget|phase)[= ]\S+", "", "".join(portrait.reproduce[:1]))
     budget_s = portrait.run.get("options", {}).get("budget_s")
@@ -51,9 +46,4 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         shown.append(gettext("measures what the budget left out"))
     if shown:
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
-    if times:
-        return f"{command} --budget {typed_seconds(budget_s)}", gettext(_QUIETER)
-    unseen = any(warning.code in ("cache-suspect", "cache-unseen") for warning in portrait.warnings)
-    if unseen and portrait.target.get("direct_io") and own_cache(str(portrait.target.get("file_system", ""))):
-        return shell_line(["strakes", "study", "transfer-size", title_of(portrait)]), gettext(_UNCACHED)
-    return "", ""
+    return (f"{command} --budget {typed_seconds(budget_s)}", gettext(_QUIETER)) if times else ("", "")

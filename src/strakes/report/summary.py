@@ -32,10 +32,8 @@ from strakes.report.numbers import label_of, level_of, listed, percent, show, sh
 from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
 
-MOST_LINES = 40
 MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
-MOST_HEADLINE_LINES = 12
 MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
 FIRST = (
@@ -58,16 +56,13 @@ def render_summary(
     ``width`` defaults to the terminal's width. By default, there is colour on a terminal unless NO_COLOR is set.
     """
     if width is None:
-        width = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns
+        width = shutil.get_terminal_size((MOST_COLUMNS, 24)).columns
     width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
         there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         colour = there and not os.environ.get("NO_COLOR")  # no-color.org
-    for most in (3, 2, 1, 0):  # print fewer remarks until all lines fit; never leave out answers and figures
-        lines = list(_screen(portrait, report, width, most))
-        if len(lines) <= MOST_LINES:
-            break
-    return "\n".join("".join(_styled(*piece, colour=colour) for piece in line).rstrip() for line in lines)
+    lines = ("".join(_styled(*piece, colour=colour) for piece in line) for line in _screen(portrait, report, width))
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _styled(text: str, style: str, *, colour: bool) -> str:
@@ -75,28 +70,27 @@ def _styled(text: str, style: str, *, colour: bool) -> str:
     return f"\x1b[{codes}m{text}\x1b[0m" if colour and codes and text else text
 
 
-def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> Iterator[_Line]:
+def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
     seen = notices(portrait)
     yield from _head(portrait, width)
     for warning in (notice for notice in seen if notice.code in FIRST):
-        yield from _plain(*_sentences(for_terminal(warning.advice), width, 3), style="yellow")
+        yield from _plain(*wrapped(for_terminal(warning.advice), width), style="yellow")
     answers = answer_lines(portrait)
     if answers:
         yield ()
         title, word = gettext("How to use it"), gettext("grade")
-        about = gettext(
-            "ratios of runs paired in each block [{confidence} interval]", confidence=percent(INTERVAL_CONFIDENCE)
-        )
+        share = percent(INTERVAL_CONFIDENCE)
+        about = gettext("ratios of runs paired in each block [{confidence} interval]", confidence=share)
         room = width - columns(title) - 4 - _WORD_COLUMNS
-        yield ((title, "bold"), (f"  {padded(about, room)}  {word}", "dim"))
+        yield ((title, "bold"), (f"  {padded(wrap(about, room, 1)[0], room)}  {word}", "dim"))
         yield from _answers(answers, width)
         yield from _plain(*(f"  {line}" for line in wrapped(legend(), width - 2)), style="dim")
     yield ()
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
-    yield from _remarks(gettext("Not measured"), _not_measured(portrait), width, most)
-    later = [(title_of_warning(notice.code), notice.advice) for notice in seen if notice.code not in FIRST]
-    yield from _remarks(gettext("Keep in mind"), later, width, most)
+    yield from _remarks(gettext("Not measured"), _not_measured(portrait), width)
+    later = [title_of_warning(notice.code) for notice in seen if notice.code not in FIRST]
+    yield from _remarks(gettext("Keep in mind"), later, width)
     yield ()
     yield from _foot(portrait, report, width)
 
@@ -127,8 +121,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     titles = [for_terminal(line.title) for line in ordered]
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
-    headed = _headed([line.source for line in ordered], width)
-    for line, title, heading in zip(ordered, titles, headed, strict=True):
+    for line, title, heading in zip(ordered, titles, _headed([line.source for line in ordered], width), strict=True):
         yield from heading
         # A number and its unit stay on one line.
         text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
@@ -155,13 +148,14 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     usual, ranks = standing[0][1], {cell.settings.get("ranks") for _, cell in standing}
     if (len(ranks) == 1 or usual.study == "overview") and isinstance(count := usual.settings.get("ranks"), int):
         about = f"{ngettext('{count} process in all', '{count} processes in all', count)}; {about}"
-    yield ((gettext("How fast it is"), "bold"), (f"  {about}", "dim"))
+    title = gettext("How fast it is")
+    yield ((title, "bold"), (f"  {wrap(about, width - columns(title) - 2, 1)[0]}", "dim"))
     rows = []
-    for line, cell in standing[:MOST_HEADLINE_LINES]:
+    for line, cell in standing:
         told = listed(f"[{show_interval(cell, DASH)}]", show_remarks(cell, DASH))
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
-    sources = [source_of(portrait, [cell.id]) for _, cell in standing[:MOST_HEADLINE_LINES]]
+    sources = [source_of(portrait, [cell.id]) for _, cell in standing]
     for (label, median, rest), heading in zip(rows, _headed(sources, width), strict=True):
         yield from heading
         start = (f"  {padded(wrap(label, first, 1)[0], first)}", ""), (padded(median, 12, right=True), "bold")
@@ -170,8 +164,6 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
         else:
             yield start
             yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
-    if len(standing) > MOST_HEADLINE_LINES:
-        yield (_more(len(standing) - MOST_HEADLINE_LINES),)
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
@@ -185,7 +177,7 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
     if not decided:
         return
     yield ()
-    yield ((gettext("Other findings"), "bold"), _more(len(decided) - MOST_FINDING_LINES))
+    yield ((gettext("Other findings"), "bold"),)
     for finding in decided[:MOST_FINDING_LINES]:
         bounds = "" if finding.interval is None else f" [{show_bounds(finding.interval, DASH)}]"
         sign, style = _SIGNS[finding.tone]
@@ -198,24 +190,18 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
 _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
-def _not_measured(portrait: Portrait) -> list[tuple[str, str]]:
-    """Return undecided findings, and settings without a cell with the reason: the first clause, and the whole text."""
-    texts = [
-        gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
-        if finding.needs
-        else finding.statement
-        for finding in portrait.findings
-        if finding.verdict in ("unknown", "inconclusive")
-    ]
-    missing = [(_CLAUSE.split(text)[0], text) for text in texts]
+def _not_measured(portrait: Portrait) -> list[str]:
+    """Return undecided findings, and settings that no cell has with the reason. Texts end after their first clause."""
+    undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
+    missing = [_CLAUSE.split(finding.statement)[0] for finding in undecided]
     measured = {(cell.study, *level) for cell in portrait.cells for level in cell.settings.items()}
     settings: dict[str, dict[str, None]] = {}
     for cell in portrait.skipped:
         levels = [level for level in cell.settings.items() if (cell.study, *level) not in measured]
         settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(_setting(*level) for level in levels))
     for reason, names in settings.items():
-        named = f"{gettext(', ').join(names)}: " if names else ""
-        missing.append((named + _CLAUSE.split(reason)[0], named + reason))
+        clause, title = _CLAUSE.split(reason)[0], gettext(", ").join(names)
+        missing.append(gettext("{title}: {text}", title=title, text=clause) if names else clause)
     return missing
 
 
@@ -233,26 +219,14 @@ def _setting(name: str, level: Setting) -> str:
     return f"{text} {label_of(name)}" if isinstance(level, str) else f"{label_of(name)} {text}"
 
 
-def _remarks(title: str, remarks: Sequence[tuple[str, str]], width: int, most: int) -> Iterator[_Line]:
-    """Yield the title, the names of the remarks after the first ``most``, and the texts of these.
-
-    A text is cut after the last sentence that fits into two lines. ``remarks``: name and text of each.
-    """
-    if not remarks:
-        return
-    yield ()
-    names = gettext("; ").join(dict.fromkeys(name for name, _ in remarks[most:]))
-    indent = columns(title) + 2
-    first, *rest = wrapped(for_terminal(names), width - indent) or [""]
-    yield ((title, "bold"), (f"  {first}", ""))
-    yield from _plain(*(f"{'':{indent}}{line}" for line in rest))
-    for _, text in remarks[:most]:
-        first, *rest = _sentences(for_terminal(text), width - 4, 2)
-        yield from _plain(f"  - {first}", *(f"    {line}" for line in rest))
-
-
-def _more(count: int) -> tuple[str, str]:
-    return (f"  {gettext('{count} more in the report', count=count)}", "dim") if count > 0 else ("", "")
+def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
+    """Yield the title and the remarks without duplicates."""
+    if remarks:
+        yield ()
+        indent = columns(title) + 2
+        first, *rest = wrapped(for_terminal(gettext("; ").join(dict.fromkeys(remarks))), width - indent)
+        yield ((title, "bold"), (f"  {first}", ""))
+        yield from _plain(*(f"{'':{indent}}{line}" for line in rest))
 
 
 def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
@@ -261,9 +235,7 @@ def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line
     repeat, *written_by = portrait.reproduce or ("",)
     steps = [command, *wrapped(shown, width - 8)] if command else wrapped(shown, width - 8)
     rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
-    rows.append((gettext("Report"), str(report or "".join(written_by))))
-    if not shown:
-        rows.append((gettext("Repeat"), repeat))
+    rows += [(gettext("Report"), str(report or "".join(written_by))), (gettext("Repeat"), "" if shown else repeat)]
     for label, text in rows:
         if text:
             yield ((padded(label, 8), "bold"), (for_terminal(text), ""))
@@ -284,18 +256,3 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
         last = wrapped(" ".join(lines[most - 1 :]), width - 3)[0].rstrip(" ,;:")
         lines[most - 1 :] = [f"{last}..."]
     return lines
-
-
-# A boundary between two sentences.
-_END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[A-Z\d])|(?<=[。！？])(?=.)")
-
-
-def _sentences(text: str, width: int, most: int) -> list[str]:
-    """Return the lines of the whole sentences that fit into ``most`` lines, but at least the first sentence.
-
-    >>> _sentences("On two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
-    (['On two.'], ['One that', 'needs', 'more.'])
-    """
-    ends = [end.start() for end in _END.finditer(text)] + [len(text)]
-    fitting = [lines for end in ends if len(lines := wrapped(text[:end], width)) <= most]
-    return fitting[-1] if fitting else wrapped(text[: ends[0]], width)

@@ -10,7 +10,6 @@ from strakes.model.portrait import Portrait
 from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
-_ELSEWHERE = "Give a directory on the storage to measure: more runs here would not show storage."
 _QUIETER = "at a quieter time: the runs vary too much to decide the open answers"
 _PHASE_S = 1.0  # twice the length below which a rate does not count as sustained
 _ALL_CELLS_S = 120.0  # the default budget, which measures all cells of a survey on one node
@@ -21,7 +20,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
-        return "", gettext(_ELSEWHERE)
+        return "", gettext("Give a directory on the storage to measure: more runs here would not show storage.")
     command = re.sub(r" --(budget|phase)[= ]\S+", "", "".join(portrait.reproduce[:1]))
     budget_s = portrait.run.get("options", {}).get("budget_s")
     times = [
@@ -31,7 +30,8 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     ]
     if not command or not isinstance(budget_s, int | float):
         return "", ""
-    budgets_s, shown, phase = [0.0], [], ""
+    budgets_s, phase = [0.0], ""
+    shown: list[str] = []
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:
         budgets_s.append(max(fitting) * budget_s)
         count = max(1, round(POWER * len(fitting)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 # Reports show the range of most values if its ends differ by this factor or more. No verdict depends on that.
-FAR_APART = 2.0  # narrower ranges are not shown; with 1.5, up to 4 of 7 rates of a survey had one
+FAR_APART = 2.0  # narrower ranges are not shown; with 1.5, up to 57% of the rates of a survey had one
 # Interpolated intervals are computed for this share of the allowed error, because their true error is up to 1.2 times
 # the nominal one (measured for 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85

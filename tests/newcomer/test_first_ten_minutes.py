@@ -26,7 +26,7 @@ from newcomer.looking import (
     words_of,
 )
 from newcomer.screen import Screen, screen_of
-from strakes.model.answers import Answer
+from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
 from strakes.report.answer_text import answer_lines
 from strakes.report.words import WARNINGS
@@ -141,8 +141,7 @@ def test_the_commands_of_the_getting_started_page_write_the_report_that_the_summ
 def test_every_answer_is_on_the_screen_with_its_grade(
     newcomer: Newcomer, summary: tuple[list[str], list[str]], narrow: tuple[list[str], list[str]]
 ) -> None:
-    answers = newcomer.findings()["answers"]
-    lines = answer_lines([from_record(Answer, answer) for answer in answers])
+    lines = answer_lines(from_record(Portrait, newcomer.findings()))
     for _, written in (summary, narrow):
         text = "\n".join(written)
         assert "How to use it" in text and "How fast it is" in text

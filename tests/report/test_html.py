@@ -143,7 +143,7 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     portrait = example_portrait()
     texts = [text for finding in portrait.findings for text in (finding.statement, finding.needs)]
     texts += [text for warning in portrait.warnings for text in (warning.text, warning.remedy)]
-    texts += [line.text for line in answer_lines(portrait.answers)]
+    texts += [line.text for line in answer_lines(portrait)]
     texts += [*(omission.reason for omission in portrait.skipped), *portrait.reproduce]
     texts += [reference.text for figure in portrait.figures for reference in figure.references]
     texts += [headline.label for headline in portrait.headlines]

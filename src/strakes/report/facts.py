@@ -105,14 +105,22 @@ def taken_in_turn(portrait: Portrait) -> str:
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
 
+def sides_of(portrait: Portrait) -> str:
+    """Return what A and B stand for, or "" if the run does not compare two sides."""
+    if other := portrait.target.get("against"):
+        return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
+    settings = [cell.settings for cell in portrait.cells]
+    a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
+    # Both sides measure the same cells in the same order, so the first ones differ in the changed setting only.
+    changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
+    return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
+
+
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Return rows of name and value. Leaves out unknown values. The names are not translated yet."""
     target, machine = portrait.target, portrait.environment
-    pair = ""
-    if other := target.get("against"):
-        pair = f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     rows = (
-        ("A against B", pair),
+        ("A against B", sides_of(portrait)),
         ("Ranks use in turn", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),

@@ -21,6 +21,7 @@ from strakes.report.facts import (
     felt_by_others,
     headlines_of,
     no_headline,
+    sides_of,
     size_of,
     source_of,
     taken_in_turn,
@@ -103,6 +104,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
     # Show only the first part of the scope, the clients. The amounts of data are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
+    yield from _plain(*wrap(for_terminal(sides_of(portrait)), width))
     if several := taken_in_turn(portrait):
         yield from _plain(*wrap(gettext("Ranks use in turn: {directories}", directories=for_terminal(several)), width))
     if felt := felt_by_others(portrait):

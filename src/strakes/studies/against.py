@@ -89,7 +89,9 @@ class Against(Study):
         pairs = self._pairs(results)
         each: list[Question] = []
         for a, b in pairs:
-            each += ask(self.name, a.id.removeprefix("A/"), title_of(a), [("A", [a]), ("B", [b])], advises=False)
+            common = {name: value for name, value in a.settings.items() if b.settings.get(name) == value}
+            title = title_of(replace(a, settings=common))
+            each += ask(self.name, a.id.removeprefix("A/"), title, [("A", [a]), ("B", [b])], advises=False)
         means: list[Question] = []
         for name, (title, cells) in self.inner.means(self._side(results, "A")).items():
             sides = [("A", cells), ("B", [b for cell in cells for a, b in pairs if a.id == cell.id])]
@@ -150,9 +152,16 @@ class Against(Study):
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
-        """Return the results of one side, under the name of the inner study."""
+        """Return the results of one side, under the name of the inner study and without the setting of --knob."""
+        changed = {name for a, b in self._pairs(results)[:1] for name, _ in a.settings.items() ^ b.settings.items()}
         own = tuple(
-            replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get(_SIDE) == side
+            replace(
+                cell,
+                study=self.inner.name,
+                settings={name: value for name, value in cell.settings.items() if name == _SIDE or name not in changed},
+            )
+            for cell in results.measured
+            if cell.settings.get(_SIDE) == side
         )
         return Results(own, results.confidence, results.facts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ class Device:
         new.write_text(f"version: 8.4.11\n{other}12: {state} C r-----\n{counters}\n")
         new.replace(self.states)
 
-    def run(self, argv: tuple[str, ...], _limit_s: float = 0) -> Completed:
+    def run(self, argv: Sequence[str], timeout_s: float = 0) -> Completed:
+        assert timeout_s >= 0
         self.commands.append(tuple(argv))
         return Completed(tuple(argv), 0, "", "")
 
@@ -56,10 +58,14 @@ def test_a_peer_that_was_away_is_synchronised_and_the_time_and_amount_are_told(d
     watcher = threading.Thread(target=fault.watch, args=(moments.append, stop))
     watcher.start()
     fault.strike()
-    for count, (state, behind_kib) in enumerate(((AWAY, 2048), (SYNC, 1024), (EQUAL, 0)), 1):
-        device.shows(state, behind_kib)
-        assert bool(fault.lacking()) == (state != EQUAL)
-        wait_for(lambda least=count: len(moments) >= least)
+    device.shows(AWAY, 2048)
+    wait_for(lambda: len(moments) == 1)
+    device.shows(SYNC, 1024)
+    wait_for(lambda: len(moments) == 2)
+    assert fault.lacking() == "drbd12 is not synchronised: 1 MiB differ"
+    device.shows(EQUAL)
+    wait_for(lambda: len(moments) == 3)
+    assert not fault.lacking()
     stop.set()
     watcher.join()
     (told,) = fault.recoveries()

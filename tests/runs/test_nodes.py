@@ -68,7 +68,7 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
     launch = launcher(tmp_path, 'echo a banner; exec "$@" n1')
     (node,), differing = examine(launch, str(tmp_path), "token", "here")
     assert (node.host, differing) == ("n1", []) and node.cpus >= 1
-    assert node.seen is not None and node.seen["content"] == "here"
+    assert node.seen["content"] == "here"
     _, (other,) = examine(launch, str(tmp_path), "token", "elsewhere")
     assert other.wrong and "another directory" in other.what
     _, (absent,) = examine(launch, str(tmp_path / "none"), "token", "here")

@@ -196,7 +196,7 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
         # The size of plans depends on the available memory, which would differ between machines and times.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
-        stack.enter_context(patch("strakes.survey.choosing.busy_share", lambda: 0.0))
+        stack.enter_context(patch("strakes.survey.choosing.other_programs", lambda: None))
         for name, module in list(sys.modules.items()):
             if name.startswith(("strakes.survey.", "strakes.studies.")) and hasattr(module, "time"):
                 stack.enter_context(patch.object(module, "time", clock))

@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 # Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
 _LOOK_S = 0.3
+_SAMPLES = 30  # of the number of running threads; twice the number halves the variance
 
 
-def busy_share(stat: Path = Path("/proc/stat"), look_s: float = _LOOK_S) -> float | None:
-    """Return the share of processor time (0 to 1) that programs used during ``look_s`` seconds; None if unknown.
+class OtherPrograms(NamedTuple):
+    """Use of the processors by other programs. ``share``: of processor time (0 to 1). ``running``: threads that run."""
 
-    >>> 0 <= (busy_share(look_s=0.05) or 0.0) <= 1
+    share: float
+    running: float
+
+
+def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> OtherPrograms | None:
+    """Return how other programs used the processors during ``look_s`` seconds; None if unknown.
+
+    >>> seen = other_programs(look_s=0.05)
+    >>> seen is None or (0 <= seen.share <= 1 and seen.running >= 0)
     True
     """
-    before = _ticks(stat)
-    time.sleep(look_s)
-    after = _ticks(stat)
+    before = _ticks(proc / "stat")
+    running = 0
+    try:
+        for _ in range(_SAMPLES):
+            time.sleep(look_s / _SAMPLES)
+            # proc_pid_stat(5), loadavg: the fourth field is running/all threads; this thread is one of them.
+            running += int((proc / "loadavg").read_text().split()[3].partition("/")[0]) - 1
+    except (OSError, ValueError, IndexError):
+        return None
+    after = _ticks(proc / "stat")
     if before is None or after is None or after[1] <= before[1]:
         return None
-    return max(0.0, (after[0] - before[0]) / (after[1] - before[1]))
+    return OtherPrograms(max(0.0, (after[0] - before[0]) / (after[1] - before[1])), max(0.0, running / _SAMPLES))
 
 
 def _ticks(stat: Path) -> tuple[int, int] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from strakes.base.language import gettext
 from strakes.model.answers import Answer, Claim, Comparison, Mean, Option, Question
@@ -18,6 +19,8 @@ from strakes.survey.analysis_held_back import held_back
 
 # Remark on a claim if its figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
+# Remark on an answer about a number of processes that other programs on the processors may have decided.
+_CROWDED = "other programs on the processors favour more processes"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
@@ -117,11 +120,15 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
     chosen = question.options[answer.chosen]
     against = question.options[answer.versus.level]
     common = _values(chosen, results).keys() & _values(against, results).keys()
+    grade, remark = answer.grade, question.remark
+    if grade != "undecided" and _decided_by_load(question, answer, results):
+        grade, remark = "undecided", gettext("; ").join(filter(None, (remark, gettext(_CROWDED))))
+        answer = replace(answer, versus=replace(answer.versus, grade=grade), within=None)
     return Answer(
         question.id,
         question.study,
         question.title,
-        answer.grade,
+        grade,
         chosen.label,
         chosen.measures[0],
         comparison(answer.versus),
@@ -131,5 +138,43 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
         answer.within,
         question.alike,
         question.advises,
-        question.remark,
+        remark,
     )
+
+
+def _decided_by_load(question: Question, answer: grades.Answer, results: Results) -> bool:
+    """Return whether other programs on the processors may explain an answer about a number of processes."""
+    settings = [results.get(option.measures[0]).settings.get("ranks") for option in question.options]
+    ranks = [number for number in settings if isinstance(number, int)]
+    if len(ranks) < len(settings) or len(set(ranks)) == 1:
+        return False
+    for versus in answer.others:
+        gain = load_gain(ranks[answer.chosen], ranks[versus.level], results.facts)
+        if answer.grade == "alike":
+            decided = max(gain, 1 / gain) > grades.ALIKE_WITHIN[0]
+        else:
+            least = 1.0 if versus.level == answer.versus.level else 1 / grades.GOOD_ENOUGH
+            decided = gain > 1 and versus.low / gain <= least
+        if decided:
+            return True
+    return False
+
+
+def load_gain(one: float, other: float, facts: Mapping[str, Any]) -> float:
+    """Return how much other programs raise the rate of ``one`` processes relative to that of ``other`` at most.
+
+    A scheduler divides the processors fairly among all running threads, so more processes get a larger share. The most
+    that this changes is the ratio of both shares, over that on idle processors.
+
+    >>> busy = {"cpus": 2, "others_running": 4.0}
+    >>> round(load_gain(16, 2, busy), 2), round(load_gain(16, 1, busy), 2), load_gain(16, 2, {"cpus": 2})
+    (2.4, 2.0, 1.0)
+    """
+    cpus, others = float(facts.get("cpus") or 1), float(facts.get("others_running") or 0)
+    nodes = max(1, len(facts.get("nodes") or ()))
+
+    def share(ranks: float, others: float) -> float:
+        return ranks * min(1.0, cpus / (ranks + others))
+
+    one, other = one / nodes, other / nodes
+    return share(one, others) / share(other, others) * share(other, 0) / share(one, 0)

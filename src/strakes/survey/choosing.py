@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.processors import busy_share
+from strakes.base.processors import other_programs
 from strakes.base.units import counted
 from strakes.model.cell import Cell
 from strakes.model.place import Place
@@ -56,14 +56,16 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
+    # A run without a pilot, such as that of a plan, may be shorter than this look; it has the load average.
+    others = other_programs() if any(study.needs_pilot for study in session.request.studies) else None
     facts = {
         **asdict(target.facts(session.workspace.path)),
         "path": str(target.path),
         "cpus": environment["cpus"],
         "memory_bytes": environment["memory_bytes"],
         "striping": None if striping is None else asdict(striping),
-        # A run without a pilot, such as that of a plan, may be shorter than this look; it has the load average.
-        "others_busy": busy_share() if any(study.needs_pilot for study in session.request.studies) else None,
+        "others_busy": others and others.share,
+        "others_running": others and others.running,
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
     facts["nodes"] = compare_nodes(

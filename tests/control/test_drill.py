@@ -13,7 +13,7 @@ from lab.running import Labs
 from strakes.base.errors import BadInputError
 from strakes.control.drill_outcome import FilesRead, outcome_of
 from strakes.control.fault import Ask
-from strakes.control.fault_registry import make_fault
+from strakes.control.fault_registry import FAULTS, make_fault
 from strakes.runs.messages import LoggedOperation
 
 AGREED = "--yes-this-interrupts-service"
@@ -148,3 +148,13 @@ def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_publi
         50.0,
         10.0,
     ]
+
+
+def test_the_list_of_faults_states_where_each_works(strakes: StrakesRunner, tmp_path: Path) -> None:
+    listed = strakes("failover", "drill", tmp_path, "--fault", "list")
+    assert listed.returncode == 0
+    for name, entry in FAULTS.items():
+        assert any(
+            line.startswith(f"{name} ") and entry.works_on in line and line.endswith(entry.summary)
+            for line in listed.stdout.splitlines()
+        )

@@ -166,30 +166,6 @@ class Continue(Undo):
 
 
 @dataclass(frozen=True)
-class FreeRoom(Undo):
-    """Truncates an unnamed file that the process ``pid`` has open as ``descriptor``; the file ends with the process.
-
-    ``started``: start time of the process, which detects a reused process id.
-    """
-
-    words = "run: truncate --size 0 /proc/{pid}/fd/{descriptor} (an unnamed file, gone when process {pid} ends)"
-    pid: int
-    started: int
-    descriptor: int
-
-    @property
-    def path(self) -> str:
-        """Return a path that opens this file and no other."""
-        return f"/proc/{self.pid}/fd/{self.descriptor}"
-
-    def do(self, ask: Runner = run) -> str:
-        """Empty the file unless it is gone. Raises MeasurementError if the file cannot be emptied."""
-        if process_start(self.pid) == self.started:
-            RunCommand(("truncate", "--no-create", "--size", "0", self.path)).do(ask)
-        return ""
-
-
-@dataclass(frozen=True)
 class StartMetadataServer(Undo):
     """Starts a metadata server of a CephFS lab unless it runs."""
 
@@ -224,7 +200,7 @@ class RestorePair(Undo):
 
 
 _KINDS: Mapping[str, type[Undo]] = {
-    kind.__name__: kind for kind in (RunCommand, MountTargets, Continue, FreeRoom, StartMetadataServer, RestorePair)
+    kind.__name__: kind for kind in (RunCommand, MountTargets, Continue, StartMetadataServer, RestorePair)
 }
 
 

@@ -11,7 +11,7 @@ from strakes.control.fault import Ask, CommandFault, Fault
 from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
 from strakes.control.fault_drbd import DiscardPeer, DisconnectPeer
 from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, StopServices, UnmountTarget
-from strakes.control.fault_machine import DiskFull, PowerOff
+from strakes.control.fault_machine import PowerOff
 from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode
 
 COMMAND = "command"
@@ -41,7 +41,6 @@ FAULTS: Mapping[str, FaultEntry] = {
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
     "drbd-disconnect": FaultEntry(DisconnectPeer, (), "DRBD 8.4", "disconnect the peer; then it is synchronised"),
     "drbd-discard": FaultEntry(DiscardPeer, (), "DRBD 8.4", "discard the peer's copy; then all of it is sent again"),
-    "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "fill the file system of DIR"),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(
         ForceUnmountTarget, ("target",), _LUSTRE, "unmount a target by force: its clients are evicted"

@@ -193,25 +193,6 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
     )
 
 
-def open_directory(path: str) -> int:
-    """Open a directory; return its descriptor. Raises OSError, with ESTALE if it was replaced after :func:`hold`."""
-    real, _ = call("directory", path)
-    directory = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    if _held.get(path, child.inside(path, directory)) != child.inside(path, directory):
-        os.close(directory)
-        raise RefusedError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-    return directory
-
-
-def mount_of_open(descriptor: int) -> Mount:
-    """Return the mount of an open file, even if its path has changed. Raises OSError if the mount is not visible."""
-    number = child.mount_id_of(descriptor)
-    for mount in read_mounts():
-        if mount.mount_id == number:
-            return mount
-    raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-
 def hold(path: str, directory: int) -> None:
     """Until :func:`let_go`, make calls on paths below ``path`` fail unless ``path`` is still this open directory.
 

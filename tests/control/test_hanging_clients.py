@@ -124,12 +124,13 @@ class Wait(Fault):
     def strike(self):
         mark.touch()
         return (Moment(time.time(), "drill", self.text),)
+def show(outcome):
+    print(f"known of {outcome.acknowledged > 0} files, {outcome.lost} lost", flush=True)
 def work():
     try:
-        play(Drill(place, 2, 20.0, clients.Timing(2.0, 1.0), False), Wait(), mark.parent, print)
+        play(Drill(place, 2, 20.0, clients.Timing(2.0, 1.0), False), Wait(), mark.parent, print, show)
     except ClientsHang as error:
         print(error, flush=True)
-        print(f"known of {error.outcome.acknowledged > 0} files, {error.outcome.lost} lost", flush=True)
         return error.exit_status
 sys.exit(run_apart(work))
 """

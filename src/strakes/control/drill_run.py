@@ -16,7 +16,7 @@ from typing import Self
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.units import counted
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_outcome import READ_S, DrillOutcome, FilesRead, expected_sums, outcome_of, read_back
+from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, FilesRead, expected_sums, outcome_of, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
@@ -92,29 +92,28 @@ def play(
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         plan, place = drill.plan, workspace.path
         try:
-            _, outcome = perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers)
+            _, outcome = perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, show)
         except (ClientsHang, DrillInterrupted) as error:
-            if error.outcome is not None:
-                show(error.outcome)
             if error.hang:
                 workspace.leave_alone()
             raise
-        show(outcome)
         return outcome
 
 
 class ClientsHang(MeasurementError):
-    """The clients hang even after the fault was undone. ``outcome``: their results so far."""
+    """The clients hang even after the fault was undone."""
 
-    outcome: DrillOutcome | None = None
     hang = True
 
 
 class DrillInterrupted(KeyboardInterrupt):
-    """The user interrupted a drill after its fault. ``outcome``: the results so far. ``hang``: its clients hang."""
+    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: its clients hang."""
 
-    outcome: DrillOutcome | None = None
-    hang = False
+    def __init__(self, not_undone: str, *, hang: bool) -> None:
+        super().__init__()
+        self.hang = hang
+        if not_undone:
+            self.add_note(not_undone)
 
 
 def perform(
@@ -128,11 +127,12 @@ def perform(
     root: Path,
     say: Say,
     servers: Servers | None = None,
+    show: Callable[[DrillOutcome], None] = lambda _outcome: None,
 ) -> tuple[PlanResult, DrillOutcome]:
     """Run a drill with one plan of working clients. The files remain in ``workspace/name``.
 
     Raises ClientsHang if the clients do not end within the time that the fault allows for recovery, DrillInterrupted
-    after an interrupt.
+    after an interrupt. If the fault was caused, ``show`` gets the outcome also then.
     """
     from strakes.targets.ceph_tool import inside
 
@@ -153,39 +153,41 @@ def perform(
         if stroke.failure is not None and not hang:
             stroke.failure.why = "; ".join(filter(None, (stroke.failure.why, stroke.not_undone)))
             raise stroke.failure
-        if not stroke.struck or not result.log:
-            if stroke.interrupted:
-                raise _interrupted(stroke, None, hang=hang)
-            raise _left_behind(plan, result, workspace, stroke) if hang else _nothing(result)
-        lacking = stroke.not_undone
-        if not lacking and hang:
-            lacking = "the file system does not answer"
-        elif not lacking and not stroke.interrupted:
+        worked = bool(stroke.struck and result.log)
+        lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
+        if worked and not lacking and not stroke.interrupted:
             try:
                 lacking = _wait_until_back(fault, stroke.moments)
             except KeyboardInterrupt:
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
-    # The expected contents depend on the path that the engine got. Do not query this path if the file system hangs.
-    place = inside(workspace).directory if plan.inside_ceph() and not hang else workspace
-    files = None
-    if not hang:
-        files, unread = _files(stroke, workspace / name, writers(plan))
-        lacking = "; ".join(filter(None, (lacking, unread)))
-    outcome = outcome_of(
-        kind_of_clients(plan),
-        result.log,
-        {} if files is None else expected_sums(plan, _watch_of(plan), place, name),
-        files,
-        stroke.struck[0].at_s,
-        stroke.moments,
-        () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
-        lacking,
-    )
-    outcome = replace(outcome, interruptions=connections.interruptions())
+    outcome = None
+    if worked:
+        files, unread = (None, "") if hang else _files(stroke, workspace / name, writers(plan))
+        expected: dict[FileKey, str] = {}
+        if files is not None:
+            # The expected contents depend on the path that the engine got.
+            place = inside(workspace).directory if plan.inside_ceph() else workspace
+            expected = expected_sums(plan, _watch_of(plan), place, name)
+        outcome = outcome_of(
+            kind_of_clients(plan),
+            result.log,
+            expected,
+            files,
+            stroke.struck[0].at_s,
+            stroke.moments,
+            () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
+            "; ".join(filter(None, (lacking, unread))),
+        )
+        outcome = replace(outcome, interruptions=connections.interruptions())
+        show(outcome)
     if stroke.interrupted:
-        raise _interrupted(stroke, outcome, hang=hang)
+        # Without an answer while the fault lasts, the file system probably hangs.
+        silent = outcome is not None and not outcome.read_by and bool(stroke.not_undone)
+        raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
-        raise _left_behind(plan, result, workspace, stroke, outcome)
+        raise _left_behind(plan, result, workspace, stroke)
+    if outcome is None:
+        raise _nothing(result)
     return result, outcome
 
 
@@ -381,9 +383,7 @@ def _watch_of(plan: Plan) -> ProbePhase:
     return next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
 
 
-def _left_behind(
-    plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke, outcome: DrillOutcome | None = None
-) -> ClientsHang:
+def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
     """Return the error that names the clients with unfinished work."""
     phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
@@ -395,19 +395,7 @@ def _left_behind(
     what, where = f"hanging clients are still there: {len(left)} of {plan.ranks}", ", ".join(left[:_MOST_NAMED])
     why = f"{stroke.not_undone or undone}, but the file system does not answer these clients"
     remedy = f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}"
-    error = ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
-    error.outcome = outcome
-    return error
-
-
-def _interrupted(stroke: _Stroke, outcome: DrillOutcome | None, *, hang: bool) -> DrillInterrupted:
-    error = DrillInterrupted()
-    # Without an answer while the fault lasts, the file system probably hangs.
-    unread = outcome is not None and not outcome.read_by
-    error.outcome, error.hang = outcome, hang or (unread and bool(stroke.not_undone))
-    if stroke.not_undone:
-        error.add_note(stroke.not_undone)
-    return error
+    return ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
 
 
 def _nothing(result: PlanResult) -> MeasurementError:
@@ -415,9 +403,8 @@ def _nothing(result: PlanResult) -> MeasurementError:
     if not result.errors:
         why, remedy = f"the clients' plan ended: {result.ended}", "Allow more time before the fault: --before 10s"
         return MeasurementError(what, why=why, remedy=remedy)
-    first = result.errors[0]
-    where = ", ".join(f"{key} {value}" for key, value in first.where.items())
-    return MeasurementError(what, where=where, why=f"{first.what}: {first.why}", remedy=first.remedy)
+    first = result.errors[0].to_exception()
+    return MeasurementError(what, where=first.where, why=f"{first.what}: {first.why}", remedy=first.remedy)
 
 
 class DrillVisit:

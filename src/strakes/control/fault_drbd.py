@@ -19,7 +19,6 @@ from strakes.targets.command import Runner, run
 from strakes.targets.description import TargetRecovery
 
 _LOOK_EVERY_S = 0.02
-_EQUAL = "UpToDate/UpToDate"
 
 
 class _Copies(NamedTuple):
@@ -32,7 +31,7 @@ class _Copies(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        return self.connection == "Connected" and self.disks == _EQUAL
+        return self.connection == "Connected" and self.disks == "UpToDate/UpToDate"
 
 
 class DisconnectPeer(OneCommand):

@@ -20,16 +20,15 @@ from strakes.targets.lustre_lfs import LIST_NIDS
 from strakes.targets.lustre_servers import THIS_NODE, host_of
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import is_target_of
+from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
 # Options in /proc/mounts that a new mount must repeat. All other options are stored on the disk of the target.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
-_ESCAPE = re.compile(r"\\([0-7]{3})")
 # Start order: clients and targets need the management server, data targets need the metadata targets.
 _STARTS = ("MGS", "MDT", "OST")
 # States of a systemd unit that is running or changing state.
 _AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
-_LOOPBACK = "lo"
 _NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
 
 
@@ -64,7 +63,7 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
     """
     targets = []
     for line in mounts.splitlines():
-        words = [_ESCAPE.sub(lambda digits: chr(int(digits[1], 8)), word) for word in line.split()]
+        words = [unescape(word) for word in line.split()]
         if len(words) < 4 or words[2] not in ("lustre", "lustre_tgt"):
             continue
         options = words[3].split(",")
@@ -233,4 +232,4 @@ class CutClient(_LustreFault):
 
 def _networks(addresses: Iterable[str]) -> list[str]:
     matches = (_NETWORK.match(address) for address in addresses)
-    return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != _LOOPBACK))
+    return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != "lo"))

@@ -14,7 +14,6 @@ from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, run
 
 _OFF, _ON = "Chassis Power is off", "Chassis Power is on"
-_DEFAULT_PORT = "623"
 _UNCONFIRMED = "the BMC does not confirm that the power is on"
 
 
@@ -34,7 +33,7 @@ class PowerOff(Fault):
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
         # All BMCs support cipher suite 3; newer releases of ipmitool use 17 by default, which older BMCs lack.
-        self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or _DEFAULT_PORT)
+        self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")
         self._strike = (*self._tool, "chassis", "power", "off")

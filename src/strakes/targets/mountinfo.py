@@ -71,16 +71,17 @@ def _parse_line(line: str) -> Mount:
     super_options = fields[dash + 3] if len(fields) > dash + 3 else ""
     return Mount(
         *(int(fields[0]), int(fields[1]), int(major), int(minor)),
-        root=_unescape(fields[3]),
-        mount_point=_unescape(fields[4]),
-        options=tuple(_unescape(fields[5]).split(",")),
-        file_system=_unescape(fields[dash + 1]),
-        source=without_secrets(source) if "://" in (source := _unescape(fields[dash + 2])) else source,
-        super_options=tuple(without_secrets(each) for each in _unescape(super_options).split(",") if each),
+        root=unescape(fields[3]),
+        mount_point=unescape(fields[4]),
+        options=tuple(unescape(fields[5]).split(",")),
+        file_system=unescape(fields[dash + 1]),
+        source=without_secrets(source) if "://" in (source := unescape(fields[dash + 2])) else source,
+        super_options=tuple(without_secrets(each) for each in unescape(super_options).split(",") if each),
     )
 
 
-def _unescape(field: str) -> str:
+def unescape(field: str) -> str:
+    """Return a field of a list of mounts, in which blanks and backslashes are octal numbers."""
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), field)
 
 

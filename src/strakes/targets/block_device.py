@@ -48,17 +48,17 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     # In sysfs, only the disk has the directory ``queue``, not its partitions.
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
     # The selected scheduler is in brackets.
-    scheduler = _read(disk / "queue" / "scheduler")
+    scheduler = kernel_text(disk / "queue" / "scheduler")
     return BlockDevice(
         name=disk.name,
-        total_bytes=int(_read(directory / "size") or 0) * _SECTOR_BYTES,
-        rotational=_read(disk / "queue" / "rotational") == "1",
+        total_bytes=int(kernel_text(directory / "size") or 0) * _SECTOR_BYTES,
+        rotational=kernel_text(disk / "queue" / "rotational") == "1",
         scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
-        logical_block_bytes=int(_read(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
-        read_ahead_bytes=int(_read(disk / "queue" / "read_ahead_kb") or 0) * 1024,
-        write_cache=_read(disk / "queue" / "write_cache"),
-        backing_file=(file := _read(disk / "loop" / "backing_file")),
-        raid=_read(disk / "md" / "level"),
+        logical_block_bytes=int(kernel_text(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
+        read_ahead_bytes=int(kernel_text(disk / "queue" / "read_ahead_kb") or 0) * 1024,
+        write_cache=kernel_text(disk / "queue" / "write_cache"),
+        backing_file=(file := kernel_text(disk / "loop" / "backing_file")),
+        raid=kernel_text(disk / "md" / "level"),
         members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
         backing_file_system=find_mount(read_mounts(), file).file_system if file else "",
     )
@@ -70,12 +70,12 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
     ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a DRBD 8.4
     device has sent to its peer. All processes of the machine count.
     """
-    fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
+    fields = [float(word) for word in kernel_text(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
         return {}
     # ``ns`` (network send) in /proc/drbd is in KiB. DRBD 9 does not list devices there.
     minor = re.escape(name.removeprefix("drbd"))
-    sent = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd"), re.MULTILINE)
+    sent = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", kernel_text(proc / "drbd"), re.MULTILINE)
     return {
         "data.read_requests": fields[0],
         "data.read_bytes": fields[2] * _SECTOR_BYTES,
@@ -86,8 +86,8 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
     }
 
 
-def _read(path: Path) -> str:
-    """Return the text of a sysfs file, or "" if the kernel has no such file or no value for it."""
+def kernel_text(path: Path) -> str:
+    """Return the text of a file in /proc or /sys, or "" if the kernel has no such file or no value for it."""
     try:
         return os.fsdecode(path.read_bytes()).strip()
     except OSError:

@@ -126,12 +126,6 @@ def servers_of(
     return (*monitors, *metadata, *stores)
 
 
-def version_of(versions: Json) -> str:
-    """Return the versions of the daemons as text, the most frequent first."""
-    counts = versions.get("overall", {})
-    return ", ".join(_VERSION.sub(r"\1 \2", text) for text in sorted(counts, key=lambda text: -counts[text]))
-
-
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     """Return sentences on settings that affect measurements: numbers of metadata ranks, and the copies in each pool."""
     standbys = len(fs_dump["standbys"]) + sum(
@@ -166,9 +160,11 @@ def description(
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(osd_df, osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
+    counts = versions.get("overall", {})
+    frequent_first = sorted(counts, key=lambda text: -counts[text])
     return Description(
         file_system_name=mdsmap["fs_name"],
-        version=version_of(versions),
+        version=", ".join(_VERSION.sub(r"\1 \2", text) for text in frequent_first),
         servers=servers_of(mon_dump, fs_dump, mdsmap, hosts, stores),
         data_targets=stores,
         metadata_targets=metadata_targets(mdsmap),

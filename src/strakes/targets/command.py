@@ -117,7 +117,9 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 status = wait_for_end(child, timeout_s)
         finally:
             if status is None:
-                _kill(child)
+                _signal(child)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(_REAP_S)
             if child.returncode is not None:
                 _running.discard(child)
         if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
@@ -165,12 +167,6 @@ def end_grace() -> None:
 def _signal(child: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    _signal(child)
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(_REAP_S)
 
 
 def _text(file: IO[bytes]) -> str:

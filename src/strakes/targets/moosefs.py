@@ -18,7 +18,6 @@ from strakes.targets.target import said
 # mfsmount(8) sets the source to "mfs#HOST:PORT", followed by a directory if only that directory is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
-_STATS = ".stats"
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
@@ -86,7 +85,7 @@ class MooseFsTarget(RemoteTarget):
     def observe(self) -> Observation:
         """Return the client's counters from the file ``.stats`` of the mount. Servers have charts, but no counters."""
         try:
-            done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / _STATS)), 5.0)
+            done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / ".stats")), 5.0)
         except StrakesError:
             return {}
         return {"client": counters(done.stdout)} if done.status == 0 else {}

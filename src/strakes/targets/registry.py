@@ -44,12 +44,9 @@ def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
     """Return the target of a mount, without checking that the directory exists."""
-    return _class_for(mount)(directory, mount, servers=servers)
-
-
-def _class_for(mount: Mount) -> type[Target]:
     for pattern, (module, name) in TARGETS.items():
         if re.fullmatch(pattern, mount.file_system):
             kind: type[Target] = getattr(import_module(f"strakes.targets.{module}"), name)
-            return kind if kind.claims(mount) else LocalTarget
-    return LocalTarget
+            if kind.claims(mount):
+                return kind(directory, mount, servers=servers)
+    return LocalTarget(directory, mount, servers=servers)

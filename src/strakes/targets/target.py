@@ -18,7 +18,7 @@ from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.memory import memory_sizes
 from strakes.base.version import __version__
 from strakes.targets import calls
-from strakes.targets.block_device import BlockDevice
+from strakes.targets.block_device import BlockDevice, kernel_text
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     ConnectionChange,
@@ -276,7 +276,8 @@ def capture(mount: Mount) -> dict[str, Any]:
     with suppress(OSError):
         distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     # The name of this field depends on the architecture: x86, MIPS, some ARM.
-    cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text("/proc/cpuinfo"), re.MULTILINE)
+    processors = kernel_text(Path("/proc/cpuinfo"))
+    cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", processors, re.MULTILINE)
     return {
         "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),
@@ -298,13 +299,6 @@ def capture(mount: Mount) -> dict[str, Any]:
         },
         "python": platform.python_version(),
         "strakes": __version__,
-        "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clock_source": kernel_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "load_average": list(os.getloadavg()),
     }
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return ""

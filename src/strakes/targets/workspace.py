@@ -35,6 +35,7 @@ _PROBLEMS = {
     errno.EDQUOT: _FULL,
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
+_OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Seconds until the child process of the heartbeat starts on a target that other hosts do not see.
 _FIRST_BEAT_S = 1.0
@@ -141,7 +142,8 @@ class Workspace:
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 if mount.remote:
-                    _refuse_dead(real / name)
+                    with suppress(OSError):  # creating the workspace reports any error but a time-out
+                        calls.call("try", str(real / name), MARKER_NAME)
                 _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
                 if opened is None:
@@ -149,7 +151,8 @@ class Workspace:
                     undo.callback(_undo, parent, name, directory_now)
                     opened = directory_now, _write_marker(directory_now, marker)
             except OSError as error:
-                raise _cannot_make(real, error) from error
+                what, remedy = _PROBLEMS.get(error.errno or 0, _OTHER_PROBLEM)
+                raise BadInputError(what, where=str(real), why=os.strerror(error.errno or 0), remedy=remedy) from error
             undo.pop_all()
         return cls(real / name, parent, opened[0], Heart(opened[1], marker, at_once=mount.remote), keep=keep)
 
@@ -253,13 +256,6 @@ def refuse_workspace(real: Path) -> None:
                 raise BadInputError("strakes itself made this directory for a run", where=str(place), remedy=remedy)
 
 
-def _refuse_dead(path: Path) -> None:
-    """Raise MeasurementError if a write to a network file system times out."""
-    # Creating the workspace reports any other error.
-    with suppress(OSError):
-        calls.call("try", str(path), MARKER_NAME)
-
-
 def _refuse_unusable(real: Path, parent: int) -> None:
     sizes = os.fstatvfs(parent)
     if sizes.f_flag & os.ST_RDONLY:
@@ -340,10 +336,3 @@ def _undo(parent: int, name: str, directory: int) -> None:
     with suppress(OSError):
         os.rmdir(name, dir_fd=parent)
     os.close(directory)
-
-
-def _cannot_make(real: Path, error: OSError) -> BadInputError:
-    what, remedy = _PROBLEMS.get(
-        error.errno or 0, ("strakes cannot work in this directory", "Give a directory that you can write to.")
-    )
-    return BadInputError(what, where=str(real), why=os.strerror(error.errno or 0), remedy=remedy)

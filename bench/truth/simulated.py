@@ -133,7 +133,7 @@ class SimulatedTarget(LocalTarget):
     """A real directory that reports the facts of the simulated file system."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, Mount(1, 0, 0, 0, "/", str(path), ("rw",), "simulated", "simulated", ()))
+        super().__init__(path, Mount(1, 0, 0, "/", str(path), ("rw",), "simulated", "simulated", ()))
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         return TargetFacts(

@@ -46,7 +46,7 @@ class Device:
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setattr(
-        fault_drbd, "mount_of", lambda _path: Mount(2, 1, 147, 12, "/", "/srv", (), "ext4", "/dev/drbd12", ())
+        fault_drbd, "mount_of", lambda _path: Mount(2, 147, 12, "/", "/srv", (), "ext4", "/dev/drbd12", ())
     )
     return Device(tmp_path / "drbd")
 

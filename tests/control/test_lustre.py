@@ -16,7 +16,7 @@ from strakes.targets.mountinfo import Mount
 from targets.lustre.recorded import PLACE, Recording
 from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay
 
-MOUNT = Mount(1, 1, 0, 1, "/", "/mnt/labfs", ("rw",), "lustre", "192.168.77.1@tcp:/labfs", ())
+MOUNT = Mount(1, 0, 1, "/", "/mnt/labfs", ("rw",), "lustre", "192.168.77.1@tcp:/labfs", ())
 OSC = "osc.labfs-OST000{}-osc-ffff8880083a1800"
 
 

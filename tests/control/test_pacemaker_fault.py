@@ -97,7 +97,7 @@ def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_pa
 def test_mounts_served_by_the_cluster_are_recognised(line: str, served: bool, tmp_path: Path) -> None:
     cib = read_plan(planned("nfs", tmp_path)).pacemaker
     point, kind, source = line.split()
-    assert is_served(cib, Mount(1, 0, 0, 1, "/", point, (), kind, source, ())) == served
+    assert is_served(cib, Mount(1, 0, 1, "/", point, (), kind, source, ())) == served
 
 
 def test_changes_of_nodes_resources_and_fencing_are_listed() -> None:

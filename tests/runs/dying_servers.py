@@ -99,7 +99,7 @@ def while_running(purpose: str) -> None:
 
 
 def main_program(step: str, directory: Path, options: list[str]) -> int:
-    mount = Mount(1, 1, 0, 1, "/", str(directory), ("rw",), "lustre", "10.77.0.1@tcp:/lus", ())
+    mount = Mount(1, 0, 1, "/", str(directory), ("rw",), "lustre", "10.77.0.1@tcp:/lus", ())
     registry.mount_of = lambda _: mount
     if step == "before the first call":
         runner.detect = first(registry.detect)

@@ -112,7 +112,7 @@ def test_a_hanging_call_on_a_local_file_system_is_not_attributed_to_a_server(mon
 
     monkeypatch.setattr("strakes.targets.calls._silent", {})
     for file_system, why in (("xfs", "making a file does not end"), ("lustre", "making a file waits for a server")):
-        mount = Mount(1, 0, 0, 1, "/", "/x", (), file_system, "s", ())
+        mount = Mount(1, 0, 1, "/", "/x", (), file_system, "s", ())
         monkeypatch.setattr("strakes.targets.calls.find_mount", lambda *_, mount=mount: mount)
         with pytest.raises(UnansweredError) as caught:
             call("try", "/x", "name", ask=silent)

@@ -360,7 +360,7 @@ def test_the_mount_point_of_an_unmounted_file_system_is_not_probed(
     clock, told, points = Clock(), list[WatchEvent](), ["/scratch"]
     monkeypatch.setattr("strakes.watch.probing.Probe", lambda *_, **__: Failing())
     monkeypatch.setattr(
-        "strakes.watch.probing.find_mount", lambda *_: Mount(1, 0, 0, 1, "/", points[0], (), "xfs", "s", ())
+        "strakes.watch.probing.find_mount", lambda *_: Mount(1, 0, 1, "/", points[0], (), "xfs", "s", ())
     )
 
     class Failing(Creates):

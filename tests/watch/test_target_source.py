@@ -24,7 +24,7 @@ class Served(Target):
     """A target whose observation, requests and states are set by the test."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, Mount(1, 0, 0, 1, "/", str(path), (), "served", "s", ()))
+        super().__init__(path, Mount(1, 0, 1, "/", str(path), (), "served", "s", ()))
         self.observation: Observation = {}
         self.requests: dict[str, float] = {}
         self.states: dict[str, DataTargetState] = {}

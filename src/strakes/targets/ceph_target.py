@@ -268,8 +268,7 @@ class CephTarget(Target):
             osd_dump = self._ceph("osd", "dump")
             stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
             mdsmap = self._mdsmap(fs_dump)
-            # Before Ceph 16 the key was "blacklist".
-            lines = self._blocked(osd_dump.get("blocklist") or osd_dump.get("blacklist") or {})
+            lines = self._blocked(osd_dump.get("blocklist", {}))
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]

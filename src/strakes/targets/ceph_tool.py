@@ -131,7 +131,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
     The source of the kernel's client names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``); ceph-fuse
     mounts the root.
 
-    >>> kernel = Mount(1, 0, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
+    >>> kernel = Mount(1, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))
     PurePosixPath('/home/a/b')
     """

@@ -14,10 +14,9 @@ from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import closing
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.registry import detect
-from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
+from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 
@@ -42,7 +41,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     real = detect(directory).path
     refuse_workspace(real)
     try:
-        parent = os.open(real, _OPEN)
+        parent = os.open(real, OPEN_DIRECTORY)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise BadInputError(

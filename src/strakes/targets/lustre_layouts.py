@@ -17,7 +17,6 @@ _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 # A stripe in the table of a plain file: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
-_NO_LAYOUT = " has no stripe info"
 # Prefixes that some versions put before the keys below. All other keys are ignored.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
@@ -39,7 +38,7 @@ def directory_layout(path: str) -> Command[Layout]:
 def read_layout(done: Completed) -> Layout:
     """Return the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
     text = checked(done, "the layout cannot be read").splitlines()
-    lines = [line for line in text if line.strip() and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
+    lines = [line for line in text if line.strip() and not line.endswith(" has no stripe info") and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
 
 

@@ -187,14 +187,8 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the ids of our process and time namespaces, within which process ids and start times are valid.
-
-    Raises EnvironmentLacksError without /proc.
-    """
-    try:
-        names = [os.readlink("/proc/self/ns/pid")]
-    except FileNotFoundError as error:
-        raise no_proc() from error
+    """Return the ids of our process and time namespaces, within which process ids and start times are valid."""
+    names = [os.readlink("/proc/self/ns/pid")]  # callers have read the id of the boot, which needs /proc as well
     with suppress(FileNotFoundError):  # a kernel without time namespaces
         names.append(os.readlink("/proc/self/ns/time"))
     return " ".join(names)

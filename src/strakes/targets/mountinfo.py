@@ -34,7 +34,6 @@ class Mount:
     """
 
     mount_id: int
-    parent_id: int
     major: int
     minor: int
     root: str
@@ -70,7 +69,7 @@ def _parse_line(line: str) -> Mount:
     major, minor = fields[2].split(":")
     super_options = fields[dash + 3] if len(fields) > dash + 3 else ""
     return Mount(
-        *(int(fields[0]), int(fields[1]), int(major), int(minor)),
+        *(int(fields[0]), int(major), int(minor)),
         root=unescape(fields[3]),
         mount_point=unescape(fields[4]),
         options=tuple(unescape(fields[5]).split(",")),

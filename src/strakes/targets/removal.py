@@ -46,7 +46,7 @@ UNANSWERED = "the file system does not answer"
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Left(NamedTuple):
@@ -71,7 +71,7 @@ class _TooMuchLeftError(Exception):
 
 def enter(parent: int, name: str) -> int:
     """Open a subdirectory; return its descriptor. Raises OSError, with EXDEV if something is mounted there."""
-    directory = os.open(name, _OPEN, dir_fd=parent)
+    directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     try:
         same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev  # Btrfs subvolumes are no mounts
         if not same_device or mount_id_of(directory) != mount_id_of(parent):
@@ -156,7 +156,7 @@ class _Emptying:
     def __init__(self, directory: int, path: str, spare: str) -> None:
         self._spare = spare
         self._left: list[Left] = []
-        self._here = os.open(".", _OPEN, dir_fd=directory)
+        self._here = os.open(".", OPEN_DIRECTORY, dir_fd=directory)
         self._levels = [_OpenDirectory("", path, _identity(self._here), 0)]
 
     def run(self) -> tuple[Left, ...]:

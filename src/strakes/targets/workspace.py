@@ -27,7 +27,7 @@ from strakes.targets.marker import (
     read_marker,
 )
 from strakes.targets.mountinfo import Mount
-from strakes.targets.removal import UNANSWERED, Left, remove_with_limit, remove_workspace
+from strakes.targets.removal import OPEN_DIRECTORY, UNANSWERED, Left, remove_with_limit, remove_workspace
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
 _PROBLEMS = {
@@ -36,7 +36,6 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Seconds until the child process of the heartbeat starts on a target that other hosts do not see.
 _FIRST_BEAT_S = 1.0
 # Seconds to wait for the last heartbeat. If it takes longer, the target hangs, and a removal would hang as well.
@@ -138,7 +137,7 @@ class Workspace:
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:
-                parent = os.open(real, _OPEN)
+                parent = os.open(real, OPEN_DIRECTORY)
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 if mount.remote:
@@ -227,7 +226,7 @@ class Workspace:
 def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
     """Return the descriptors of the workspace and heartbeat file of an earlier process of the run, or None."""
     try:
-        directory = os.open(name, _OPEN, dir_fd=parent)
+        directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     except FileNotFoundError:
         return None
     with ExitStack() as undo:
@@ -249,7 +248,7 @@ def refuse_workspace(real: Path) -> None:
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
         with suppress(OSError):
-            with closing(os.open(place, _OPEN)) as directory:
+            with closing(os.open(place, OPEN_DIRECTORY)) as directory:
                 ours = isinstance(read_marker(directory, place.name), Marker)
             if ours:
                 remedy = f"Give {place.parent} instead, or remove this directory with: strakes clean {place.parent}"
@@ -277,7 +276,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
             os.mkdir(name, 0o700, dir_fd=parent)
         except FileExistsError:
             raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
-    return os.open(name, _OPEN, dir_fd=parent)
+    return os.open(name, OPEN_DIRECTORY, dir_fd=parent)
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:
@@ -285,7 +284,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
     path = str(real / name)
     what, remedy = "strakes did not create this directory", "Check its contents, then remove it yourself."
     try:
-        directory = os.open(name, _OPEN, dir_fd=parent)
+        directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     except OSError as error:
         raise BadInputError(what, where=path, why=os.strerror(error.errno or 0), remedy=remedy) from error
     with closing(directory):

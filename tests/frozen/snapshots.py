@@ -12,18 +12,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from strakes.base.finite import finite
 from strakes.base.units import GIB, KIB
 from strakes.cli.main import cli
 from strakes.failover.check import check
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_plan
 from strakes.model.cell import Cell
-from strakes.report.findings import to_document
 from strakes.runs.engine import find_engine
 from strakes.runs.published import PublishedRun
 from strakes.studies.registry import studies
@@ -117,7 +118,7 @@ def decisions() -> str:
         f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
         for path in paths
         for finding in sorted(
-            to_document(build_portrait(PublishedRun(path)))["findings"], key=lambda one: str(one["id"])
+            finite(asdict(build_portrait(PublishedRun(path))))["findings"], key=lambda one: str(one["id"])
         )
         if (direction := _direction(finding))
     )

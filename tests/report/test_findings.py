@@ -12,13 +12,13 @@ import pytest
 
 from report.document import validate
 from report.example import DOCUMENT, HOSTILE_PATH, example_portrait
+from strakes.base.finite import finite
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
-from strakes.report.findings import to_document
 
 
 def example_document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(json.dumps(to_document(example_portrait()), allow_nan=False))
+    document: dict[str, Any] = json.loads(json.dumps(finite(asdict(example_portrait())), allow_nan=False))
     return document
 
 
@@ -38,8 +38,8 @@ def test_an_empty_portrait_is_a_valid_document() -> None:
     names = ["headlines", "cells", "findings", "answers", "figures", "warnings", "skipped", "reproduce"]
     nothing: dict[str, Any] = dict.fromkeys(names, ())
     empty = replace(example_portrait(), **nothing)
-    validate(to_document(empty))
-    assert from_record(Portrait, to_document(empty)) == empty
+    validate(finite(asdict(empty)))
+    assert from_record(Portrait, finite(asdict(empty))) == empty
 
 
 Spoil = Callable[[dict[str, Any]], object]
@@ -80,6 +80,6 @@ def test_no_number_breaks_the_document(number: float) -> None:
             for answer in portrait.answers
         ),
     )
-    document = json.loads(json.dumps(to_document(spoilt), allow_nan=False))
+    document = json.loads(json.dumps(finite(asdict(spoilt)), allow_nan=False))
     validate(document)
     assert document["cells"][0]["median"] == (number if math.isfinite(number) else None)

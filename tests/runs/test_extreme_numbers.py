@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 from report.document import validate
 from runs.test_older_runs import RUNS, unpack
 from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.finite import finite
 from strakes.cli.main import run as strakes
-from strakes.report.findings import to_document
 from strakes.report.html import render_html
 from strakes.report.summary import render_summary
 from strakes.runs.run import Run
@@ -51,7 +52,7 @@ def report_on(run: Run) -> str:
     """Build the portrait, its JSON document, page and summary; return the error message, or ""."""
     try:
         portrait = build_portrait(run)
-        document = to_document(portrait)
+        document = finite(asdict(portrait))
         validate(json.loads(json.dumps(document, allow_nan=False)))
         render_html(portrait)
         render_summary(portrait, run.path)

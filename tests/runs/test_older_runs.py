@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from report.document import validate
-from strakes.report.findings import to_document
+from strakes.base.finite import finite
 from strakes.runs.published import PublishedRun
 from strakes.runs.run import Run
 from strakes.tuning.portraits import build_portrait
@@ -19,7 +20,7 @@ RUNS = sorted(Path(__file__).with_name("stored").glob("*.json.gz"))
 
 
 def document_of(run: Run) -> Any:
-    return json.loads(json.dumps(to_document(build_portrait(run)), allow_nan=False))
+    return json.loads(json.dumps(finite(asdict(build_portrait(run))), allow_nan=False))
 
 
 def lines(rows: list[dict[str, Any]]) -> str:

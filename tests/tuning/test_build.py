@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from report.document import validate
+from strakes.base.finite import finite
 from strakes.base.units import GIB, MIB
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.model.portrait import Portrait
 from strakes.report.facts import facts_of
-from strakes.report.findings import to_document
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.registry import NAMES, studies, study_named
 from strakes.tuning.portraits import build_portrait
@@ -64,7 +65,7 @@ def test_the_portrait_of_a_whole_survey_validates(portrait_of: Build) -> None:
         if isinstance(cell, Cell)
     ]
     portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, *NAMES)
-    validate(to_document(portrait))
+    validate(finite(asdict(portrait)))
     ids = {cell.id for cell in portrait.cells}
     assert portrait.answers and all(answer.measure in ids for answer in portrait.answers)
     assert {figure.study for figure in portrait.figures} == set(NAMES)

@@ -42,7 +42,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     [
         (("--level", "p99 of nosuch <= 20 ms in 99 % of minutes"), "no operation 'nosuch'"),
         (("--level", "p99 of create <= 20 ms in 99 % of minutes", "--no-probe"), "--level needs the probe"),
-        (("--command", ""), "'' is not a command that can be run"),
+        (("--command", ""), "--command is empty"),
         (("--command", "/nonexistent/page"), "'/nonexistent/page' is not a command that can be run"),
         (("--command", "/etc/passwd"), "'/etc/passwd' is not a command that can be run"),
         (("--metrics", "99999"), "'99999' is not a port"),

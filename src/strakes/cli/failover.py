@@ -10,13 +10,7 @@ import click
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
 from strakes.base.units import counted
-from strakes.cli.failover_text import (
-    print_check,
-    print_drill,
-    print_rehearsal,
-    print_timeline,
-    print_trials,
-)
+from strakes.cli.failover_text import print_check, print_drill, print_rehearsal, print_timeline, print_trials
 from strakes.cli.fault_options import FaultOptions, has_sessions
 from strakes.cli.options import (
     DIRECTORY,

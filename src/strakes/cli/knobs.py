@@ -151,17 +151,13 @@ def _name(directory: Path | None) -> str | None:
     return None if directory is None else os.path.realpath(directory)
 
 
-def _value_text(reading: Reading) -> str:
-    """Return the value of a setting, or up to four values if the value differs between servers or devices."""
+def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
+    """Return the configured values, at most four, or the values that the servers use if none is configured."""
+    if used and all(value is None for value in reading.values.values()):
+        in_use = dict.fromkeys(reading.knob.shown(value) for value in used.values())
+        return f"{', '.join(in_use)} (not set; in use by the daemons)"
     values = [reading.knob.shown(value) for value in dict.fromkeys(reading.values.values())]
     return f"{len(values)} different values: {', '.join(values[:4])}" if len(values) > 1 else "".join(values)
-
-
-def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return the configured value, or the value that the servers use if none is configured."""
-    own = any(value is not None for value in reading.values.values())
-    values = dict.fromkeys(reading.knob.shown(value) for value in used.values())
-    return _value_text(reading) if own or not values else f"{', '.join(values)} (not set; in use by the daemons)"
 
 
 def _meaning(knob: Knob) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,6 @@ from strakes.base.foreign_text import command_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.report.findings import to_document
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
 from strakes.survey.request import Request
@@ -78,7 +78,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
         with english():  # programs read the findings
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
-        printed = write_json(report.json, to_document(in_english), report.html)
+        printed = write_json(report.json, asdict(in_english), report.html)
         written = None
         try:
             if asked:
@@ -111,7 +111,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 def analyse(run: Run) -> Portrait:
     """Build the portrait of a run, store it with the run and return it. The current language must be English."""
     portrait = build_portrait(run)
-    run.write_findings(to_document(portrait))
+    run.write_findings(asdict(portrait))
     return portrait
 
 

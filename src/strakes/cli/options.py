@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
@@ -219,15 +218,6 @@ def _hosts(text: str) -> tuple[str, ...]:
     return hosts
 
 
-def words_of(name: str, text: str) -> tuple[str, ...]:
-    """Split ``text``, the options of another program, into words. Raises BadInputError for an unclosed quotation."""
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        remedy = f"Close the quotation mark, as in {name} 'first \"second word\"'."
-        raise BadInputError(f"{name} cannot be read", where=text, why=str(error), remedy=remedy) from error
-
-
 class PlaceType(click.ParamType[Path]):
     """Type of a path that is not checked. click.Path would call stat(2), which blocks for ever if servers are dead."""
 
@@ -409,6 +399,8 @@ class Launching:
     @property
     def launch(self) -> Launch:
         """Return the options as a Launch. Raises BadInputError if they contradict each other."""
+        from strakes.control.fault import words_of
+
         launcher = "command" if self.launcher_command is not None and self.launcher == "local" else self.launcher
         processes: tuple[Launcher, ...] = ("mpi", "slurm", "command")
         wrong: dict[str, tuple[object, tuple[Launcher, ...]]] = {
@@ -425,7 +417,7 @@ class Launching:
         if launcher == "command" and self.launcher_command is None:
             remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
             raise BadInputError("--launcher command was given without a command", remedy=remedy)
-        words = words_of("--launcher-options", self.launcher_options or "")
+        words = words_of("--launcher-options", self.launcher_options) if self.launcher_options else ()
         command = self.launcher_command or ""
         return Launch(launcher, self.ranks, self.hosts or (), self.ranks_per_node, self.mpiexec, words, command)
 

@@ -28,7 +28,6 @@ from strakes.cli.options import (
     Parsed,
     argument,
     option,
-    words_of,
     write_json,
 )
 from strakes.cli.say import say
@@ -99,8 +98,10 @@ Levels = Annotated[
 
 def _runnable(text: str) -> tuple[str, ...]:
     """Split a command into words. Raises BadInputError if it cannot be run."""
+    from strakes.control.fault import words_of
+
     words = words_of("--command", text)
-    if not words or shutil.which(words[0]) is None:
+    if shutil.which(words[0]) is None:
         raise BadInputError(f"{text!r} is not a command that can be run; give a program, such as /usr/bin/logger")
     return words
 

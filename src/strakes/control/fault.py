@@ -112,7 +112,8 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise BadInputError(f"{option} is not a valid command", where=text, why=str(error)) from error
+        remedy = f"Close the quotation mark, as in {option} 'first \"second word\"'."
+        raise BadInputError(f"{option} cannot be read", where=text, why=str(error), remedy=remedy) from error
     if not words:
         raise BadInputError(f"{option} is empty")
     return words

@@ -7,13 +7,14 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 
+from strakes.base.finite import finite
 from strakes.base.foreign_text import for_csv
 from strakes.model.latency import SHARES, latencies_of_all
 from strakes.model.record import to_record
 from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample, sample_named
-from strakes.report.findings import to_document
 from strakes.runs.records import Visit, event_to_record
 from strakes.runs.run import Run
 from strakes.survey.analysis_collect import collect, metric_value
@@ -75,7 +76,7 @@ def to_export(run: Run) -> dict[str, object]:
     return {
         "schema": 1,
         "manifest": run.manifest,
-        "findings": to_document(build_portrait(run)),
+        "findings": finite(asdict(build_portrait(run))),
         "cells": [to_record(cell) for cell in run.cells],
         "visits": [to_record(visit) for visit in run.visits],
         "events": [event_to_record(event) for event in run.events],

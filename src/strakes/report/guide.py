@@ -32,7 +32,9 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         statements=_statements,
         drawn=lambda figure: _figure(figure, cells),
         facts=[(gettext(name), value) for name, value in facts_of(portrait)],
-        decided=[(one.title, _bold(one.full_text), one.word) for one in answers if one.grade != "undecided"],
+        decided=[
+            (one.title, Markup(f"**{_text(one.full_text)}**"), one.word) for one in answers if one.grade != "undecided"
+        ],
         layouts=layouts,
         confidence=percent(standing[0][1].confidence) if standing else "",
         headlines=[(line.label, *_estimate(cell)) for line, cell in standing],
@@ -48,10 +50,6 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         repeat=for_terminal(portrait.reproduce[0]) if portrait.reproduce else "",
     )
     return text.rstrip() + "\n"
-
-
-def _bold(text: str) -> str:
-    return Markup(f"**{_text(text)}**")
 
 
 def _estimate(cell: CellEstimate) -> tuple[str, str, str]:

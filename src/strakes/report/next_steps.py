@@ -10,7 +10,6 @@ from strakes.model.portrait import Portrait
 from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
-_QUIETER = "at a quieter time: the runs vary too much to decide the open answers"
 _PHASE_S = 1.0  # twice the length below which a rate does not count as sustained
 _ALL_CELLS_S = 120.0  # the default budget, which measures all cells of a survey on one node
 
@@ -46,4 +45,5 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         shown.append(gettext("measures what the budget left out"))
     if shown:
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
-    return (f"{command} --budget {typed_seconds(budget_s)}", gettext(_QUIETER)) if times else ("", "")
+    quieter = gettext("at a quieter time: the runs vary too much to decide the open answers")
+    return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

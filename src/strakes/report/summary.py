@@ -104,7 +104,8 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
     # Show only the first part of the scope, the clients. The amounts of data are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
-    yield from _plain(*wrap(for_terminal(sides_of(portrait)), width))
+    if sides := sides_of(portrait):
+        yield from _plain(*wrap(sides, width))
     if several := taken_in_turn(portrait):
         yield from _plain(*wrap(gettext("Ranks use in turn: {directories}", directories=for_terminal(several)), width))
     if felt := felt_by_others(portrait):

@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from strakes.base.errors import EnvironmentLacksError, StrakesError
 from strakes.cli.options import Json, command_named, write_json
 from strakes.cli.say import say_sentence
 from strakes.runs.choice import with_launcher
-
-if TYPE_CHECKING:
-    from strakes.runs.messages import Hello
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def examine() -> Iterator[MachineCheck]:
     """Yield the checks of the engines and launchers, and a failed check for each backend that no engine has."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi import find_mpiexec
-    from strakes.runs.mpi_family import find_mpi_engine, mpi_engines
+    from strakes.runs.mpi_family import GET_MPI, find_mpi_engine, mpi_engines
     from strakes.runs.slurm import find_srun
 
     try:
@@ -62,7 +59,10 @@ def examine() -> Iterator[MachineCheck]:
     hellos = [hello]
 
     def mpi(path: Path) -> str:
-        hellos.append(_hello_of(path))
+        if not path.is_file():
+            raise EnvironmentLacksError("it is not built", remedy=GET_MPI)
+        with LocalEngine(path) as engine:  # as one rank, without mpiexec
+            hellos.append(engine.start())
         return f"{hellos[-1].engine}, {hellos[-1].mpi}, backends {', '.join(hellos[-1].backends)}"
 
     def launcher() -> str:
@@ -81,17 +81,6 @@ def examine() -> Iterator[MachineCheck]:
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
         yield MachineCheck(f"backend {name}", "missing", reason["why"], with_launcher(reason["remedy"]))
-
-
-def _hello_of(path: Path) -> Hello:
-    """Return the Hello of an MPI engine started as one rank without mpiexec. Raises EnvironmentLacksError if absent."""
-    from strakes.runs.engine import LocalEngine
-    from strakes.runs.mpi_family import GET_MPI
-
-    if not path.is_file():
-        raise EnvironmentLacksError("it is not built", remedy=GET_MPI)
-    with LocalEngine(path) as engine:
-        return engine.start()
 
 
 def _print(checks: Sequence[MachineCheck]) -> None:

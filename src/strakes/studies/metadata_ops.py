@@ -145,7 +145,9 @@ class MetadataOps(Study):
         ]
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
-        cells = _busy_cells(results, ranks)
+        """Return the device utilisation during mdtest's six operations and during creates with fsync."""
+        cells = results.beside("device_busy", directory="unique", ranks=ranks)
+        cells = [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
         if not cells:
             return []
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
@@ -154,13 +156,14 @@ class MetadataOps(Study):
         # The utilisation is negligible, so the operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
+        device = "device of the file system" if results.facts.get("block_device") else "busiest device of this node"
         text = ngettext(
             "The {device} is {busy} % busy during {operation} with {count} rank (Zeng et al.: about 20 % on SSDs, "
             "100 % on disks).",
             "The {device} is {busy} % busy during {operation} with {count} ranks (Zeng et al.: about 20 % on SSDs, "
             "100 % on disks).",
             int(ranks),
-            device=_which_device(results),
+            device=gettext(device),
             busy=f"{cell.median:.0f}",
             operation=operation_of(busiest),
         )
@@ -225,15 +228,3 @@ def _in_order(name: str, cells: Sequence[Measured]) -> Series:
     """Return a series with a category for each operation, in execution order."""
     order = [*OPERATIONS, *_TITLES.values()]
     return bars(name, sorted(cells, key=lambda cell: order.index(str(cell.settings["operation"]))))
-
-
-def _busy_cells(results: Results, ranks: Setting) -> list[Measured]:
-    """Return the device utilisation during mdtest's six operations and during creates with fsync."""
-    cells = results.beside("device_busy", directory="unique", ranks=ranks)
-    return [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
-
-
-def _which_device(results: Results) -> str:
-    if results.facts.get("block_device"):
-        return gettext("device of the file system")
-    return gettext("busiest device of this node")

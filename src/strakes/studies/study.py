@@ -17,7 +17,7 @@ from strakes.model.plan import Phase, Plan, WholePhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import Interval
-from strakes.studies.compose import from_memory, from_own_cache, title_of
+from strakes.studies.compose import from_memory, from_own_cache, interval_of, title_of
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
@@ -342,8 +342,7 @@ class Study(ABC):
         """Return a measured finding with the interval of the quantity ``of``; inconclusive if the interval is None."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
-        shown = IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
-        return self.finding(name, statement, "measured", evidence, shown)
+        return self.finding(name, statement, "measured", evidence, interval_of(interval, of, unit))
 
     def finding(
         self,

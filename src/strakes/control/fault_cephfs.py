@@ -17,6 +17,7 @@ from strakes.base.processes import process_start
 from strakes.control.drill_undo import Continue, StartMetadataServer
 from strakes.control.fault import Ask, Fault, Seen
 from strakes.failover.timeline import Moment
+from strakes.targets.calls import mount_of
 from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
 
@@ -211,18 +212,13 @@ def lab_of(directory: Path) -> LabStatus | None:
 
 
 def is_cephfs(directory: Path) -> bool:
-    """Return whether libcephfs finds the directory."""
-    from strakes.targets.ceph_tool import inside
+    """Return whether a directory is on a CephFS mount."""
+    from strakes.targets.ceph_tool import FILE_SYSTEMS
 
-    try:
-        inside(directory)
-    except BadInputError:
-        return False
-    return True
+    return mount_of(directory).file_system in FILE_SYSTEMS
 
 
 def _configuration(directory: Path) -> Path:
-    from strakes.targets.calls import mount_of
     from strakes.targets.ceph_tool import access_of
 
     if not is_cephfs(directory):

@@ -37,7 +37,7 @@ from strakes.lab.state import (
     worker_in,
     working_in,
 )
-from strakes.targets.removal import empty_directory, remove_empty
+from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
 
 # up: all processes run; degraded: a server has ended; working: a command starts or removes the lab; stale: remains of
 # a killed command or from before a reboot.
@@ -45,7 +45,6 @@ Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
 _KILL_S = 20.0
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +267,7 @@ def _stop(place: Path, state: LabState) -> None:
 
 def _remove_directory(place: Path) -> None:
     try:
-        directory = os.open(place, _OPEN)
+        directory = os.open(place, OPEN_DIRECTORY)
     except FileNotFoundError:
         return
     above = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -38,7 +38,7 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
     CUT_ALL: ("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
     HANG: (
         "the service is stopped (SIGSTOP): its process exists and does not answer",
-        lambda pair, node: pair.hang_service(node),
+        lambda pair, node: pair.signal_service(node, "STOP"),
     ),
 }
 

@@ -79,11 +79,8 @@ class Pair:
         """Connect one heartbeat link (0 or 1) again."""
         self._do([*self._facts["links"][str(link)], "up"])
 
-    def hang_service(self, node: str) -> None:
-        """Stop the journal's process on a node by SIGSTOP: it keeps its connections but does not answer."""
-        self._signal_service(node, "STOP")
-
-    def _signal_service(self, node: str, name: str) -> None:
+    def signal_service(self, node: str, name: str) -> None:
+        """Send a signal to the journal's process on a node. After STOP it keeps its connections but does not answer."""
         # Words in ``cmdline`` are separated by NUL, which no pattern matches. The brackets exclude this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
@@ -96,7 +93,7 @@ class Pair:
             self.connect(int(link))
         for node in self.nodes:
             if self.has_power(node):
-                self._signal_service(node, "CONT")
+                self.signal_service(node, "CONT")
         deadline = time.monotonic() + _FENCING_S
         while not self._switch_on(late=time.monotonic() > deadline):
             time.sleep(self._look_every_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, format_value, parse_bytes
@@ -25,10 +25,6 @@ class Impact(Record):
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
     share: float = 1.0
-
-    def with_share(self, share: float) -> Impact:
-        """Return these limits with another duty cycle (0 to 1)."""
-        return replace(self, share=share)
 
     def __str__(self) -> str:
         """Return the limits as text.

@@ -118,7 +118,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     if neighbour is not None:
         # Do not stop a trial in a kept directory, because its files would remain for the next trial.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
-        session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
+        session.engine.impact = replace(session.request.impact, share=neighbour.before_visit())
         limit_s /= neighbour.share
     to_run = cell
     if cell.place.kept:

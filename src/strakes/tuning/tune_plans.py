@@ -84,7 +84,7 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
     ``usual_s`` is empty, the result is in bytes per second over all phases. None if a phase moved nothing.
     """
     time_s = bytes_moved = 0.0
-    shares = _shares(app)
+    shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}
     for phase in app.phases:
         sample = visit.sample(phase_name(phase))
         if sample is None or not sample.bytes or not sample.elapsed_s:
@@ -105,10 +105,6 @@ def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
 def has_shares(app: App) -> bool:
     """Return whether there are several phases and the description states a share of the I/O for each."""
     return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
-
-
-def _shares(app: App) -> dict[str, float]:
-    return {phase.name: phase.share if phase.share is not None else 1 / len(app.phases) for phase in app.phases}
 
 
 def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: TrialSize, data: int) -> Phase:

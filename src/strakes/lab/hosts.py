@@ -134,7 +134,6 @@ class SlurmOptions(HostsOptions):
     """Options of ``lab up slurm``."""
 
     cpus: int = option("count", "Number of processors that each host reports to Slurm.", 8, least=1, most=64)
-    mpi: str = option("choice", "MPI plugin that srun uses by default.", "none", choices=("none", "pmi2", "pmix"))
 
 
 class SlurmLab(HostsLab):
@@ -192,7 +191,7 @@ AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SwitchType=switch/none
-MpiDefault={self.options.mpi}
+MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
 SlurmdTimeout=10

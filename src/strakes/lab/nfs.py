@@ -69,7 +69,6 @@ def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
 class NfsOptions(LabOptions):
     """Options of ``lab up nfs``."""
 
-    vers: str = option("choice", "Version of NFS.", "4.2", choices=("4.2", "4.1", "4.0"))
     nconnect: int = option("count", "Connections of the client to its server.", 1, least=1, most=16)
     rsize: int | None = option(
         "size", "Largest read request.  [default: what client and server agree on]", least="4KiB"
@@ -108,8 +107,8 @@ class NfsLab(BrickLab[NfsOptions]):
         self._source = start_server(self.site, self._network, self._bricks[1][1])
         self.site.step("client")
         self.site.make_directory("mnt")
-        given = {name: getattr(self.options, name) for name in ("vers", "nconnect", "rsize", "wsize", "actimeo")}
-        options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
+        given = {name: getattr(self.options, name) for name in ("nconnect", "rsize", "wsize", "actimeo")}
+        options = ",".join(["vers=4.2", *(f"{name}={value}" for name, value in given.items() if value is not None)])
         self.site.run("mount", "-t", "nfs4", "-o", options, self._source, self.site.mount_point)
 
     def facts(self) -> Mapping[str, Any]:

@@ -128,8 +128,6 @@ def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
         words = [*facts["commands"][B], "ip", "-o", "link", "show", "ring0"]
         return "LOWER_UP" in subprocess.run(words, capture_output=True, text=True).stdout
 
-    # Cutting the link below adds the finding link-down.
-    assert checked_live(labs, A) == {"heartbeat-times-contradict", "cluster-time-doubtful"}
     subprocess.run([*facts["links"]["0"], "down"], check=True)
     wait_for(lambda: "link-down" in checked_live(labs, A))
     subprocess.run([*facts["links"]["0"], "up"], check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -12,20 +11,15 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import need
-from strakes.base.errors import BadInputError
 from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine
-from strakes.failover.rehearsal_room import RoomPart
-from strakes.failover.rehearsal_story import Story
 from strakes.failover.rehearse import rehearse
-from strakes.failover.setup import Setup, read_plan
+from strakes.failover.setup import read_plan
 from strakes.failover.simulation import idle_resources
 from strakes.failover.validators import verdicts
 
 CASES = Path(__file__).parent / "cases"
-# In a checkout of Pacemaker: 854 inputs of its scheduler's tests, each with a summary.
-INPUTS = Path(os.environ.get("STRAKES_PACEMAKER", "/nonexistent")) / "cts/scheduler"
 # A sample with groups, promotable clones, bundles, guests, tickets, unmanaged and banned resources.
 SAMPLE = CASES / "scheduler"
 
@@ -59,25 +53,6 @@ def test_a_sample_of_the_scheduler_inputs_agrees_with_its_summaries(file: Path) 
     assert not _contradictions(file, file.with_suffix(".summary"))
 
 
-@pytest.mark.long
-@pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
-def test_every_scheduler_input_agrees_with_its_summary() -> None:
-    need("crm_simulate")
-    files = sorted((INPUTS / "xml").glob("*.xml"))
-    found = [text for file in files for text in _contradictions(file, INPUTS / f"summary/{file.stem}.summary")]
-    assert len(files) > 800 and not found, "\n".join(found)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
-@pytest.mark.parametrize("part", range(8))
-def test_rehearsals_of_scheduler_inputs_agree_with_crm_simulate(part: int) -> None:
-    need("crm_simulate")
-    files = sorted((INPUTS / "xml").glob("*.xml"))[part::8]
-    found = [text for file in files for text in _disagreements(read_plan(file))]
-    assert not found, "\n".join(found)
-
-
 def _contradictions(file: Path, summary: Path) -> list[str]:
     """Return the resources that strakes calls idle although the summary shows them running.
 
@@ -101,28 +76,6 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
 def _running(text: str, names: frozenset[str]) -> set[str]:
     revised = text.rpartition("Revised Cluster Status")[2]
     return {name for name in names if re.search(rf"\* {re.escape(name)}(:\d+)?\t.*(Started|romoted) \S", revised)}
-
-
-def _disagreements(setup: Setup) -> list[str]:
-    """Return the node failures for which a rehearsal and crm_simulate place a service differently."""
-    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as other:
-        try:
-            story = Story(setup, Path(place))
-        except BadInputError:
-            # An input that starts no service cannot be rehearsed.
-            return []
-        engine = PolicyEngine(setup, Path(other))
-        found = list[str]()
-        for node in story.cluster.nodes:
-            scene = story.play((RoomPart("node", node.name),))
-            after = engine.settled(story.first.state.file, ["--node-fail", node.name])
-            for name, serving in scene.places.items() if not scene.said else ():
-                members = [one.id for one in story.services[name].members]
-                if members:
-                    common = frozenset.intersection(*map(after.nodes_of, members))
-                    if serving not in (common or {""}):
-                        found.append(f"{setup.where}: {node.name} dies: {name} on {serving}, not on {set(common)}")
-    return found
 
 
 def test_a_file_of_corosync_2_is_not_validated_by_corosync_3() -> None:

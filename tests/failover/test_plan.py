@@ -247,7 +247,8 @@ def test_plan_writes_files_and_overwrites_them_only_with_replace(strakes: Strake
     assert again.returncode == 2 and "--replace" in again.stderr
     assert strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan", "--replace").returncode == 0
     refused = strakes("failover", "plan", tmp_path / "none.toml", "-o", tmp_path / "other")
-    assert refused.returncode == 2 and not (tmp_path / "other").exists()
+    assert refused.returncode == 2 and "none.toml" in refused.stderr and "cannot be read" in refused.stderr
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_replaced_plan_is_not_written_through_symbolic_links(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -158,12 +158,6 @@ def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRu
     assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
 
 
-def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("buy milk\n")
-    with pytest.raises(BadInputError, match="no configuration of a cluster"):
-        read_plan(tmp_path)
-
-
 def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp_path: Path) -> None:
     lines = [line for line in CRM.splitlines(keepends=True) if not line.startswith("node ")]
     model = _model(tmp_path / "site", "a.crm", "".join(lines))
@@ -246,11 +240,3 @@ def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None
     assert service.replicated == ("home",) and service.nodes == ("nfs1", "nfs2") and service.addresses
     assert all(node.bmc.address for node in model.cluster.nodes)
     assert any("cluster.toml" in text for text in model.assumed)
-
-
-def test_properties_of_pacemaker_3_are_mapped_to_their_older_names() -> None:
-    text = (
-        '<cib><configuration><crm_config><cluster_property_set id="p">'
-        '<nvpair id="e" name="fencing-enabled" value="false"/></cluster_property_set></crm_config></configuration></cib>'
-    )
-    assert Cib(text, "cib.xml").properties == {"stonith-enabled": "false"}

@@ -57,12 +57,6 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Scene]:
     return on
 
 
-def test_the_standby_takes_over_from_a_dead_node_once_it_is_powered_off(play: Callable[..., Scene]) -> None:
-    scene = play(NODE_A)
-    assert (scene.ending, scene.fenced, scene.places) == ("take-over", ("mds-a",), {"mdt0": "mds-b"})
-    assert not scene.modelled
-
-
 PAIR, LUSTRE = "tianhe2", "lustre-active-active"
 BMC, DISK = RoomPart("bmc", "mds-a"), RoomPart("disk", "mds-a", "mdt0")
 RESTART, STOP = RoomPart("service", "mount-mdt0"), RoomPart("stop", "mount-mdt0")
@@ -72,6 +66,7 @@ LAN, STORAGE, SWITCH = (
     RoomPart("switch", "management-switch"),
 )
 ENDINGS: dict[str, tuple[str, tuple[RoomPart, ...], str, tuple[str, ...]]] = {
+    "a node": (PAIR, (NODE_A,), "take-over", ("mds-a",)),
     "a service that fails": (PAIR, (RESTART,), "restart", ()),
     "a service that fails beside a dead BMC": (PAIR, (BMC, RESTART), "restart", ()),
     "a service that does not stop": (PAIR, (STOP,), "take-over", ("mds-a",)),

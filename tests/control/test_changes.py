@@ -172,18 +172,6 @@ def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, ro
     assert world.values["number"] == "8" and str(damaged) in said[0]
 
 
-def test_a_journal_of_another_user_is_ignored_and_the_record_of_the_machine_restores_the_value(
-    world: World, root: Path
-) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("giving files away needs root")
-    abandon(world, root, number=16)
-    os.chown(the_open_one(root).path, 65534, 65534)
-    states, (error,) = open_journals(root)
-    assert states == () and "another user" in error.what
-    assert [done.outcome for done in restore(root, ask=world.ask)] == ["restored"] and world.values["number"] == "8"
-
-
 def test_a_change_made_on_another_host_must_be_restored_there(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     path = the_open_one(root).path

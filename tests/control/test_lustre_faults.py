@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, wait_for
 from control.drilled_machine import HOST, SERVED, SERVERS, LustreMachine, lustre_mount
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.base.files import default_root
-from strakes.control import drill_journal as journal
-from strakes.control.drill_run import ConnectionWatch
+from strakes.control.drill_run import ConnectionWatch, Drill, play
 from strakes.control.drill_undo import from_record, to_record
 from strakes.control.fault import Ask, Fault
 from strakes.control.fault_lustre import mounted_targets
 from strakes.control.fault_registry import make_fault
 from strakes.failover.timeline import Moment
+from strakes.model.recovery_clients import Timing
 from strakes.targets import registry
 from strakes.targets.command import Servers
 
-AGREED = "--yes-this-interrupts-service"
 MDT1 = "/mnt/lt/mdt1"
-# Runs a command of strakes with ``place`` taken for a mount of Lustre.
-RUN = """
-import sys
-from pathlib import Path
-from strakes.targets import registry
-from control.drilled_machine import lustre_mount
-registry.find_directory = lambda path: (path, lustre_mount(Path({place!r})))
-from strakes.cli.main import main
-sys.argv = ["strakes", *{words!r}]
-sys.exit(main())
-"""
 
 
 @pytest.fixture
@@ -263,43 +245,13 @@ def test_an_unhealthy_server_is_reported_as_not_restored(machine: LustreMachine,
     assert f"{HOST} is not healthy: device labfs-OST0001 reported unhealthy." in fault.lacking()
 
 
-def drill(machine: LustreMachine, place: Path, *words: str) -> subprocess.Popen[str]:
-    argv = ("failover", "drill", str(place), "--fault", *words, "--servers", SERVERS, "--clients", "2", "--rate", "20")
-    program = RUN.format(place=str(place), words=[*argv, "--before", "1s", AGREED])
-    environment = {**os.environ, "PATH": machine.path, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
-    return subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
 def test_a_drill_reports_evictions_connection_states_and_the_recovery_of_the_server(
-    machine: LustreMachine, place: Path
+    machine: LustreMachine, place: Path, tmp_path: Path
 ) -> None:
-    words = "lustre-umount-force --target labfs-MDT0001 --after 3s --restore-after 1s --json -"
-    with drill(machine, place, *words.split()) as running:
-        stdout, stderr = running.communicate(timeout=120)
-    assert running.returncode == 0, stderr
-    document = json.loads(stdout)
-    states = [one["text"] for one in document["line"]["moments"] if one["source"] == "connection to labfs-MDT0001"]
+    drill = Drill(place, 2, 20.0, Timing(1.0, 3.0, 1.0), sessions=False, servers=Servers(SERVERS))
+    outcome = play(drill, fault_at(place, "lustre-umount-force"), tmp_path / "store", lambda _text: None)
+    states = [one.text for one in outcome.line.moments if one.source == "connection to labfs-MDT0001"]
     assert states == ["DISCONN", "CONNECTING", "EVICTED", "RECOVER", "FULL"]
-    (recovery,) = document["line"]["targets"]
-    assert recovery["target"] == "labfs-MDT0001" and recovery["evicted"] == 1
-    (lost,) = document["interruptions"]
-    assert lost["evicted"] and lost["target"] == "labfs-MDT0001"
-    # The directory is not really on Lustre, so the fault does not block its clients.
-    assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["lost"] == 0
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_target_is_mounted_again_when_its_drill_is_killed(
-    machine: LustreMachine, place: Path, number: signal.Signals
-) -> None:
-    before = machine.mounts
-    with drill(machine, place, "lustre-umount", "--target", "labfs-MDT0002", "--after", "60s") as running:
-        wait_for(lambda: machine.mounts != before)
-        (pending,) = journal.all_pending(default_root())
-        assert "/mnt/lt/mdt2" in pending.undo.text
-        running.send_signal(number)
-        running.communicate(timeout=60)
-    wait_for(lambda: machine.mounts == before and not journal.all_pending(default_root()))
-    assert machine.log == [("umount", "labfs-MDT0002"), ("mount", "labfs-MDT0002")]
+    (recovery,), (lost,) = outcome.line.targets, outcome.interruptions
+    assert (recovery.target, recovery.evicted) == ("labfs-MDT0001", 1)
+    assert (lost.target, lost.evicted, outcome.lost) == ("labfs-MDT0001", True, 0)

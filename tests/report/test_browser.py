@@ -180,18 +180,21 @@ def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+# Return the elements that are wider than the window or than their box.
+CLIPPED = """() => [...document.querySelectorAll('main *, header *')]
+    .filter(one => !one.closest('.plot') && one.getBoundingClientRect().width > 0
+      && (one.getBoundingClientRect().right > innerWidth + 1
+          || one.clientWidth && one.scrollWidth > one.clientWidth + 1
+          && getComputedStyle(one).display !== 'inline'))
+    .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
+
+
 @pytest.mark.parametrize("width", [1280, 420])
 def test_nothing_of_a_survey_is_clipped(survey_visit: Visit, width: int) -> None:
     page = survey_visit.drawn()
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    beyond = """() => [...document.querySelectorAll('main *, header *')]
-        .filter(one => !one.closest('.plot') && one.getBoundingClientRect().width > 0
-          && (one.getBoundingClientRect().right > innerWidth + 1
-              || one.clientWidth && one.scrollWidth > one.clientWidth + 1
-              && getComputedStyle(one).display !== 'inline'))
-        .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
-    assert page.evaluate(beyond) == []
+    assert page.evaluate(CLIPPED) == []
 
 
 # Number of plots whose legend overlaps the drawing area.

@@ -59,16 +59,6 @@ def test_the_findings_on_standard_output_are_the_only_output_and_give_the_portra
     assert {cell.study for cell in portrait.cells} == set(NAMES)
 
 
-def test_report_and_findings_go_to_the_files_asked_for(
-    stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    html, document = tmp_path / "out.html", tmp_path / "out.json"
-    assert strakes(["report", stored, "--html", str(html), "--json", str(document)]) == 0
-    assert f"Report  {html}" in capsys.readouterr().out
-    assert "Content-Security-Policy" in html.read_text(encoding="utf-8")
-    assert json.loads(document.read_text(encoding="utf-8"))["schema"] == 1
-
-
 def test_a_missing_run_is_refused(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["report", "no-such-run"]) == 2
     assert "no-such-run" in capsys.readouterr().err

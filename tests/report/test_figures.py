@@ -111,12 +111,6 @@ def test_names_are_shown_as_they_are_not_read_as_markup() -> None:
     assert "<a" not in json.dumps(drawing.layout)
 
 
-def test_the_alternative_text_names_every_series_with_its_range() -> None:
-    text = drawing_of("open-close").alternative
-    assert "open: 2.60 us to 41.1 us in 6 points." in text
-    assert "close: " in text
-
-
 @pytest.mark.parametrize("scale", ["log", "linear", "category"])
 def test_a_figure_of_one_series_with_one_run_is_drawn(scale: Scale) -> None:
     cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", (5.0,))

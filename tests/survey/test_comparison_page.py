@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newcomer.looking import clipped_texts
-from report.test_browser import CHROMIUM, Visit, browser
+from report.test_browser import CHROMIUM, CLIPPED, Visit, browser
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.survey.comparison_page import render_comparison_page
@@ -72,7 +71,7 @@ def test_every_value_of_a_cell_is_visible_without_horizontal_scrolling(
     visit.page.set_viewport_size({"width": width, "height": 900})
     fits = "[document.documentElement, ...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
     assert visit.page.evaluate(fits)
-    assert clipped_texts(visit.page) == []
+    assert visit.page.evaluate(CLIPPED) == []
     # In pixels: a taller row would be a column of single words.
     assert (
         visit.page.evaluate("Math.max(...[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight))")

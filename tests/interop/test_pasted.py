@@ -168,12 +168,6 @@ def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
     assert "line 3 (it differs from the first result of ior-easy-write)" in read_file(path).left_out()
 
 
-def test_json_of_several_tools_in_one_file_is_all_read(tmp_path: Path) -> None:
-    path = tmp_path / "all.json"
-    path.write_text("".join((SAMPLES / name).read_text() for name in ("fio-3.33-write.json", "ior-4.1.json")))
-    assert [test.form for test in read_file(path).tests] == ["fio JSON", "IOR JSON"]
-
-
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [

@@ -25,7 +25,7 @@ from strakes.runs.records import (
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies import measure_watch
-from strakes.studies.measure_visit import MOST_INTERRUPTED
+from strakes.studies.measure_visit import MOST_INTERRUPTED, note_unread
 from strakes.studies.measure_watch import TargetWatch
 from strakes.studies.open_close import OpenClose
 from strakes.studies.registry import study_named
@@ -191,10 +191,16 @@ def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> N
     assert watch.unread() == ()
 
 
-def test_a_server_that_could_not_be_read_is_a_warning_of_its_own() -> None:
+def test_a_server_that_could_not_be_read_is_stored_noted_and_a_warning_of_its_own() -> None:
     sentence = "The counters of server 10.0.0.2 cannot be read: ssh 10.0.0.2 (Connection refused)."
     event, lines = CountersUnread((sentence,)), ("MDT0001: no counters from after the measurement",)
     assert event_from_record(event_to_record(event)) == event
+    events, notes, left = list[CountersUnread](), list[str](), [(sentence,), ()]
+    site: Any = SimpleNamespace(watch=SimpleNamespace(unread=lambda: left.pop(0)))
+    writer: Any = SimpleNamespace(append_event=events.append)
+    for _ in range(2):
+        note_unread(site, writer, notes.append)
+    assert events == [event] and notes == [sentence]
     run: Any = SimpleNamespace(
         events=[],
         cells=[],

@@ -40,12 +40,8 @@ def test_a_partition_has_its_own_size_and_the_queue_of_its_disk(sysfs: Path) -> 
     assert (device.name, device.total_bytes) == ("sda", 1024000 * 512)
     assert (device.rotational, device.scheduler, device.logical_block_bytes) == (True, "mq-deadline", 4096)
     assert (device.read_ahead_bytes, device.write_cache, device.backing_file) == (131072, "write back", "")
-
-
-def test_a_whole_disk_is_its_own_device(sysfs: Path) -> None:
-    device = block_device_of(mount_on("8:0"), sysfs)
-    assert device is not None
-    assert device.total_bytes == 2048000 * 512
+    whole = block_device_of(mount_on("8:0"), sysfs)
+    assert whole is not None and (whole.name, whole.total_bytes) == ("sda", 2048000 * 512)
 
 
 def test_the_file_system_below_a_loop_device_is_known(sysfs: Path) -> None:
@@ -75,16 +71,14 @@ def test_a_mount_without_a_block_device_has_none(sysfs: Path, number: str, sourc
     assert block_device_of(mount_on(number, source), sysfs) is None
 
 
-def test_a_software_raid_names_its_level_and_its_members(tmp_path: Path) -> None:
-    disk = tmp_path / "devices" / "virtual" / "block" / "md0"
+def test_a_software_raid_names_its_level_and_its_members(sysfs: Path) -> None:
+    disk = sysfs / "devices" / "virtual" / "block" / "md0"
     for member in ("sdb", "sda"):
         (disk / "slaves" / member).mkdir(parents=True)
     (disk / "md").mkdir()
     (disk / "md" / "level").write_text("raid5\n")
-    (tmp_path / "dev" / "block").mkdir(parents=True)
-    (tmp_path / "dev" / "block" / "9:0").symlink_to(disk)
-    (mount,) = parse_mountinfo("36 35 9:0 / /mnt rw - xfs /dev/md0 rw")
-    device = block_device_of(mount, tmp_path)
+    (sysfs / "dev" / "block" / "9:0").symlink_to(disk)
+    device = block_device_of(mount_on("9:0", "/dev/md0"), sysfs)
     assert device is not None
     assert (device.name, device.raid, device.members) == ("md0", "raid5", ("sda", "sdb"))
 

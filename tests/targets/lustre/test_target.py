@@ -308,14 +308,6 @@ def on_this_node(recorded: Recording) -> Recording:
     )
 
 
-def test_on_a_server_its_own_counters_need_no_servers_option(tmp_path: Path) -> None:
-    own = (*map(on_this_node, AS_ROOT), *ON_SERVER)
-    lustre = target(tmp_path, own)
-    seen = lustre.observe()
-    assert (seen["labfs-MDT0001"]["md.open"], seen["labfs-MDT0001"]["client.md.close"]) == (353, 347)
-    assert not [limit for limit in lustre.limits() if "counters of" in limit.what and "server" in limit.what]
-
-
 def test_a_server_calls_itself_by_its_address_in_the_network(tmp_path: Path) -> None:
     servers = target(tmp_path, (*map(on_this_node, AS_ROOT), *ON_SERVER)).describe().servers
     assert {server.address for server in servers if server.role != "mgs"} == {"192.168.77.2@tcp"}

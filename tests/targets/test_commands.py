@@ -67,7 +67,7 @@ def test_target_prints_facts_and_controls(tmpfs: Path, capsys: Captured) -> None
     before = os.listdir(tmpfs)
     assert run(["target", str(tmpfs)]) == 0
     out = capsys.readouterr().out
-    assert "tmpfs (on this machine)" in out
+    assert "file system    tmpfs" in out
     assert "16 MiB free of 16 MiB" in out
     assert "strakes can change\n  no layouts of files; for settings see: strakes knobs list DIR" in out
     assert os.listdir(tmpfs) == before

@@ -214,7 +214,7 @@ def test_the_message_of_a_store_that_refuses_is_reported_and_the_note_stays(stor
 
 def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspace: Path) -> None:
     note = workspace / f"{NOTE}p"
-    for change in ({"endpoint": "http://127.0.0.1:1"}, {"prefix": "w/"}, {"prefix": ""}):
+    for change in ({"endpoint": "http://127.0.0.1:1"}, {"prefix": "w/"}, {"prefix": ""}, {"prefix": "x/p/"}):
         note.write_text(json.dumps({"endpoint": store.address, "bucket": "lab", "prefix": "w/p/"} | change))
         assert len(remove(workspace)) == 1
     note.write_text("nonsense")

@@ -259,6 +259,8 @@ class _Stroke:
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
         self._caused = threading.Event()
+        # An interrupted Thread.join() of Python 3.11 marks a running thread as ended, so wait for this instead.
+        self._ended = threading.Event()
         self._striker = threading.Thread(target=self._act, daemon=True)
         seen = (self.moments.append, self._seen_enough)
         self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
@@ -288,17 +290,23 @@ class _Stroke:
         self._begun.set()
         try:
             self._caused.wait()
-            self._striker.join(within_s if self.interrupted else None)
+            self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
             # A fault that is caused after its undoing would stay.
             self._caused.wait()
-        if self._promise is not None and self._striker.is_alive():
+        if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
         elif self._promise is not None:
             self._promise.close()
 
     def _act(self) -> None:
+        try:
+            self._strike_and_undo()
+        finally:
+            self._ended.set()
+
+    def _strike_and_undo(self) -> None:
         """Cause the fault when the clients work, and undo it in time."""
         try:
             self._strike()

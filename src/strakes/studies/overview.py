@@ -235,7 +235,7 @@ class Overview(Study):
         return [_headline(cell, ranks) for cell in shown]
 
 
-def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> tuple[Headline, ...]:
+def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
     """Return the headlines with the rates of advised settings, each after the usual rate of its operation.
 
     A rate is added if its number of processes is not the usual one, or if it is over 10 % above the usual rate.
@@ -256,7 +256,7 @@ def with_advised(headlines: Sequence[Headline], results: Results, answers: Seque
         faster = cell.estimate and usual.estimate and cell.estimate.median > GOOD_ENOUGH * usual.estimate.median
         if cell.settings["ranks"] != ranks or faster:
             lines.insert(same[-1] + 1, line)
-    return tuple(lines)
+    return lines
 
 
 def _headline(cell: Measured, usual_ranks: Setting) -> Headline:

@@ -14,7 +14,6 @@ from strakes.model.sample import begun_together
 from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.runs.run import Run, told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
-from strakes.studies.overview import with_advised
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amounts_of
 from strakes.survey.analysis_answers import answers_of, judged, questions_of
@@ -62,6 +61,10 @@ def study_portrait(run: Run) -> Portrait:
     of_each = [(study, results.of_study(study.name)) for study in studies]
     answers = answers_of(questions_of(studies, results), results)
     headlines = [line for study, own in of_each for line in study.headlines(own)]
+    if any(study.name == "overview" for study in studies):
+        from strakes.studies.overview import with_advised
+
+        headlines = with_advised(headlines, results, answers)
     return Portrait(
         run=_run_facts(run),
         target=facts,
@@ -69,7 +72,7 @@ def study_portrait(run: Run) -> Portrait:
         scope=imported_scope(imported)
         if imported
         else f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}{_left_out(run)}",
-        headlines=with_advised(headlines, results, answers),
+        headlines=tuple(headlines),
         cells=cells,
         findings=tuple(
             finding for study, own in of_each for finding in (*study.findings(own), *judged(study.claims(own), own))

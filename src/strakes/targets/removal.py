@@ -276,7 +276,7 @@ def _why(error: OSError) -> str:
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
     """Remove an open workspace, its marker last, so that its remains are recognized. Returns entries that are left."""
-    if objects := tuple(_remove_noted_objects(directory)):
+    if objects := tuple(_remove_noted_objects(directory, name)):
         return objects
     for pause_s in (*_PAUSES_S, None):
         left = empty_directory(directory, path, spare=MARKER_NAME)
@@ -384,7 +384,7 @@ _LIMIT_S = 3700.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
 
-def _remove_noted_objects(workspace: int) -> Iterator[Left]:
+def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
     """Remove the S3 objects that the notes in an open workspace name; yield the prefixes that are left.
 
     The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
@@ -400,7 +400,7 @@ def _remove_noted_objects(workspace: int) -> Iterator[Left]:
             with os.fdopen(opened, "rb") as file:
                 note = json.loads(file.read(_MOST_NOTE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
-            why = _other_store(note) or _remove_below(note["prefix"])
+            why = _other_store(note, workspace_name) or _remove_below(note["prefix"])
         except (ValueError, KeyError, TypeError, AttributeError):
             why = "the note about its objects cannot be read"
         except (OSError, StrakesError) as error:
@@ -411,15 +411,16 @@ def _remove_noted_objects(workspace: int) -> Iterator[Left]:
             os.unlink(name, dir_fd=workspace)
 
 
-def _other_store(note: dict[str, str]) -> str:
+def _other_store(note: dict[str, str], workspace_name: str) -> str:
     noted = (note["endpoint"], note["bucket"])
     lacking = [name for name in _NAMES if not os.environ.get(name)]
+    rest = note["prefix"].rpartition("/")[2]
     if lacking:
         why = f"{', '.join(lacking)} is not set"
     elif (os.environ["AWS_ENDPOINT_URL"].rstrip("/"), os.environ["STRAKES_S3_BUCKET"]) != noted:
         why = f"AWS_ENDPOINT_URL and STRAKES_S3_BUCKET name another store than {', '.join(noted)}"
-    elif note["prefix"].count("/") != 2 or not note["prefix"].endswith("/"):
-        why = "strakes does not create such a prefix"
+    elif note["prefix"].count("/") != 2 or not note["prefix"].startswith(f"{workspace_name}/") or rest:
+        why = "these are not the objects of this workspace"
     else:
         return ""
     return f"{why}. Set them and run strakes clean again."

@@ -99,6 +99,16 @@ def test_the_end_of_a_slow_week_is_detected() -> None:
     assert event.ended_s is not None and abs(event.ended_s - days(200)[127]) <= 2 * DAY_S
 
 
+@pytest.mark.parametrize(("lasted", "alarms"), [(20, 0), (100, 1)])
+def test_the_end_of_a_gain_is_an_alarm_once_the_gain_is_the_usual_level(lasted: int, alarms: int) -> None:
+    values = correlated(np.random.default_rng(8), 300, 0.0, 0.05)
+    values[100 : 100 + lasted] *= 1.5
+    events = changes_of(WatchedSeries("rate", days(300), values), 0.1, worse_up=False)
+    gain, *losses = (event for event in events if event.kind == "level")
+    assert gain.gain and gain.ended_s is not None and abs(gain.ended_s - days(300)[100 + lasted]) <= 2 * DAY_S
+    assert [event.alarm for event in losses] == [True] * alarms
+
+
 def test_a_change_after_a_slow_decline_is_dated_to_the_fall() -> None:
     values = correlated(np.random.default_rng(9), 260, 0.0, 0.05)
     # A slow decline of 6 % precedes the fall of 15 %.

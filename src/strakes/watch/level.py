@@ -35,8 +35,7 @@ class LevelDetector:
         # Unix times of the latest values; number of all values so far.
         self._times: deque[float] = deque(maxlen=16 * REACH)
         self._count = 0
-        self._first: list[float] = []
-        self._waiting: deque[tuple[float, float]] = deque()
+        self._waiting: deque[tuple[float, float]] = deque(maxlen=LEARN)
         self._lowest = math.inf
         self._confirmed: Change | None = None
         self._open: dict[Grade, WatchEvent] = {}
@@ -64,8 +63,11 @@ class LevelDetector:
             self._waiting.clear()
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
-                self._confirmed = None
-                return [*ended, *self._ended("confirmed", self._time(change.begin))]
+                ended += self._ended("confirmed", self._time(change.begin))
+                # A gain that lasted this long is the usual level, and its end is a loss.
+                if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
+                    self._confirmed = None
+                    return ended
         event = self._event(change, time_s)
         if event is None:
             return ended
@@ -84,18 +86,17 @@ class LevelDetector:
 
         Values over an hour apart get no seasonality: for the daily values in docs/watch.md it lowers the precision.
         """
+        self._waiting.append((time_s, figure))
         if self._rhythm is not None:
-            self._waiting.append((time_s, figure))
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:
                 at_s, known = self._waiting.popleft()
                 self._rhythm.learn(at_s, known - self._changes.level)
-        elif len(self._first) < LEARN:
-            self._first.append(figure)
-            if len(self._first) == LEARN and seconds_per_value <= HOUR_S:
-                self._rhythm = Rhythm()
-                level = sorted(self._first)[LEARN // 2]
-                for at_s, each in zip(self._times, self._first, strict=True):
-                    self._rhythm.learn(at_s, each - level)
+        elif self._count == LEARN and seconds_per_value <= HOUR_S:
+            self._rhythm = Rhythm()
+            level = sorted(each for _, each in self._waiting)[LEARN // 2]
+            for at_s, each in self._waiting:
+                self._rhythm.learn(at_s, each - level)
+            self._waiting.clear()
 
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5%.
@@ -117,7 +118,6 @@ class LevelDetector:
         growth = sizes[0] - 1 if relative else sizes[0]
         if abs(growth) < _SMALLEST_CHANGE * (1.0 if relative else max(abs(before), abs(after))):
             return None
-        better = (growth < 0) == self._worse_up
         by, least, most = (_change(size, relative=relative) for size in sizes)
         text = f"{self._name} changed by {by} ({least} to {most}), from {before:.4g} to {after:.4g}"
         return WatchEvent(
@@ -130,7 +130,7 @@ class LevelDetector:
             low=sizes[1],
             high=sizes[2],
             unit="ratio" if relative else "difference",
-            gain=better,
+            gain=(growth < 0) == self._worse_up,
             evidence={"before": before, "after": after, "grade": change.grade},
         )
 

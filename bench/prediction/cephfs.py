@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
@@ -34,7 +35,7 @@ class Score:
 def forecast_again() -> list[Score]:
     """Return the score of each figure at 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
     scores = []
-    for entry in json.loads(_KEPT.read_text(encoding="utf-8"))["figures"]:
+    for entry in _kept():
         levels = tuple(MeasuredLevel(**{**level, "scale": Scale(**level["scale"])}) for level in entry["levels"])
         figure = FigureLevels("namespace-scaling", entry["figure"], "op/s", {}, levels, rank_is_client=True)
         for clients, measured in entry["measured"].items():
@@ -47,3 +48,16 @@ def forecast_again() -> list[Score]:
 def is_close(score: Score) -> bool:
     """Return whether a forecast is within 20 % of the measurement."""
     return abs(math.log(score.forecast / score.measured)) <= math.log(1 + CLOSE)
+
+
+def expected_close() -> float:
+    """Return the expected number of close forecasts if the model had no error, but its input and the results had.
+
+    The error of a result is that of the largest known level. P(abs(x) < a) = erf(a / (sqrt(2) s)), s: sqrt(2) errors.
+    """
+    errors = [entry["levels"][-1]["log_error"] for entry in _kept() for _ in entry["measured"]]
+    return sum(math.erf(math.log(1 + CLOSE) / (2 * error)) for error in errors)
+
+
+def _kept() -> Any:
+    return json.loads(_KEPT.read_text(encoding="utf-8"))["figures"]

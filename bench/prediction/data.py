@@ -151,7 +151,7 @@ def _of_one_time(entries: Sequence[_Submission]) -> list[list[_Submission]]:
 
 
 def cubefs() -> list[Measured]:
-    """Return each row and each column of the tables in CubeFS's documentation (docs/source/evaluation)."""
+    """Return each row and column of the tables in CubeFS's documentation (docs/source/evaluation) on two clusters."""
     rows = list(csv.DictReader(_CUBEFS.read_text(encoding="utf-8").splitlines()))
     lines: dict[tuple[str, ...], list[tuple[Scale, float]]] = defaultdict(list)
     for row in rows:
@@ -161,7 +161,7 @@ def cubefs() -> list[Measured]:
             lines[row["cluster"], row["figure"], row["kind"], line].append(point)
     return [
         Measured(
-            "cubefs",
+            f"cubefs {cluster}",
             f"CubeFS {cluster}",
             f"{figure}, {line}",
             kind,

@@ -20,9 +20,9 @@ TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 NORMAL = 1.2816
 
 
-def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[int, float] | None = None) -> Array:
+def fit(figures: Sequence[Measured], fixed: Mapping[int, float] | None = None) -> Array:
     """Return the fitted parameters. ``fixed``: values of parameters that are not fitted, by index."""
-    first = np.clip(_START if start is None else start, _LEAST, _MOST)
+    first: Array = np.clip(_START, _LEAST, _MOST)
     for place, value in (fixed or {}).items():
         first[place] = value
     free = [place for place in range(len(first)) if place not in (fixed or {})]
@@ -32,9 +32,8 @@ def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[
         every[free] = values
         return _cost(every, figures)
 
-    steps = 60 if start is None else 8
     bounds = list(zip(_LEAST[free], _MOST[free], strict=True))
-    first[free] = minimize(cost, first[free], method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
+    first[free] = minimize(cost, first[free], method="L-BFGS-B", bounds=bounds).x
     return first
 
 

@@ -63,10 +63,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Variant:
-    """A model without one part: fixed parameters of the fit, and replaced functions."""
+    """A model without one part: fixed parameters and ``sources`` of the fit, and replaced functions."""
 
     fixed: Mapping[int, float] = field(default_factory=dict)
     replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    sources: tuple[str, ...] = ("IO500", "CubeFS")
 
 
 def _wandering(size: Array, deviation: float) -> Array:
@@ -80,6 +81,7 @@ def _wandering(size: Array, deviation: float) -> Array:
 WHOLE = "whole model"
 VARIANTS: Mapping[str, Variant] = {
     WHOLE: Variant(),
+    "no system with less than 10 clients in the population": Variant(sources=("IO500",)),
     "one exponent for all file systems": Variant({1: -4.0}),
     "exponent that wanders (Ornstein-Uhlenbeck)": Variant(replaced={"exponents": _wandering}),
     "exponent in ranks that does not start at 1": Variant({2: -1.0}),
@@ -94,11 +96,10 @@ def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -
     with ExitStack() as stack:
         for name, function in variant.replaced.items():
             stack.enter_context(patch.object(model, name, function))
-        whole = fit(figures, fixed=variant.fixed)
         results = []
         for owner in sorted({figure.owner for figure in figures}):
-            others = [figure for figure in figures if figure.owner != owner]
-            population = population_of(fit(others, whole, variant.fixed))
+            others = [figure for figure in figures if figure.owner != owner and figure.source in variant.sources]
+            population = population_of(fit(others, variant.fixed))
             exponents = _exponents(others)
             for figure in figures:
                 if figure.owner == owner:

@@ -49,6 +49,12 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
     # The selected scheduler is in brackets.
     scheduler = kernel_text(disk / "queue" / "scheduler")
+    file = kernel_text(disk / "loop" / "backing_file")
+    # A loop device can be on another loop device.
+    while file.startswith("/dev/") and (
+        below := kernel_text(sysfs / "block" / Path(file).name / "loop" / "backing_file")
+    ):
+        file = below
     return BlockDevice(
         name=disk.name,
         total_bytes=int(kernel_text(directory / "size") or 0) * _SECTOR_BYTES,
@@ -57,10 +63,10 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         logical_block_bytes=int(kernel_text(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
         read_ahead_bytes=int(kernel_text(disk / "queue" / "read_ahead_kb") or 0) * 1024,
         write_cache=kernel_text(disk / "queue" / "write_cache"),
-        backing_file=(file := kernel_text(disk / "loop" / "backing_file")),
+        backing_file=file,
         raid=kernel_text(disk / "md" / "level"),
         members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
-        backing_file_system=find_mount(read_mounts(), file).file_system if file else "",
+        backing_file_system="" if not file or file.startswith("/dev/") else find_mount(read_mounts(), file).file_system,
     )
 
 

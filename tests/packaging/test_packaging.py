@@ -112,6 +112,9 @@ def test_the_apptainer_image_is_built_of_files_that_exist() -> None:
         if line.strip():
             assert (ROOT / line.split()[0]).exists(), line
     copied = {line.split()[0] for line in stages()[0][1]["files"].splitlines() if line.strip()}
+    build = PYPROJECT["tool"]["scikit-build"]
+    wheels = [build["wheel"], *(each["wheel"] for each in build["overrides"] if "wheel" in each)]
+    assert {Path(name).parts[0] for wheel in wheels for name in wheel.get("force-include", {})} <= copied
     assert {
         "CMakeLists.txt",
         "cmake",

@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT, StrakesRunner, one_in
 from strakes.api import open_run
 from strakes.base.errors import BadInputError
+from strakes.cli.main import run as run_command
 from strakes.runs.published import PublishedRun
 from strakes.tuning.advise_source import published_places, run_to_advise_from
 
@@ -110,6 +111,18 @@ def test_the_newest_run_with_an_answer_is_used_and_a_run_without_answers_is_repo
     assert run_to_advise_from(None).manifest["name"] == "open-close"
     nothing = strakes("advise", "--app", APP, "--from", "latest")
     assert nothing.returncode == 0 and "answers nothing about the application" in nothing.stdout
+
+
+def test_the_guide_passes_over_a_newer_run_that_answers_nothing(
+    strakes: StrakesRunner, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering = open_run("latest", None).id
+    assert strakes("study", "open-close", tmp_path, "--budget", "2s", "--quiet").returncode == 0
+    monkeypatch.setattr("strakes.tuning.portraits.answers_anything", lambda run: run.id == answering)
+    written = [tmp_path / name for name in ("default.md", "named.md")]
+    assert run_command(["report", "guide", "-o", str(written[0])]) == 0
+    assert run_command(["report", "guide", answering, "-o", str(written[1])]) == 0
+    assert written[0].read_text() == written[1].read_text()
 
 
 @pytest.mark.parametrize(

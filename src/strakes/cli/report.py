@@ -58,8 +58,9 @@ def figure(
 def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=False)) -> int:
     """Write a Markdown page of advice for users of a file system, from a finished survey or study.
 
-    RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise
-    would use. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
+    RUN is a run id from strakes runs, or a file written by strakes export. The default is chosen as by strakes advise:
+    $STRAKES_PORTRAIT, else the newest finished survey or study that answers anything, else the run that the site has
+    published. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
     from strakes.report.guide import render_guide
     from strakes.runs.run import told_as_damage
@@ -67,9 +68,9 @@ def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=Fa
     from strakes.tuning.advise_choose import size_classes
     from strakes.tuning.advise_paste import class_layouts
     from strakes.tuning.advise_source import run_to_advise_from
-    from strakes.tuning.portraits import build_portrait
+    from strakes.tuning.portraits import answers_anything, build_portrait
 
-    stored = run_to_advise_from(run)
+    stored = run_to_advise_from(run, answers_anything)
     with told_as_damage(stored):
         results = results_of(stored)
         layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))

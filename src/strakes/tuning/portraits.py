@@ -16,3 +16,8 @@ def build_portrait(run: Run) -> Portrait:
         from strakes.tuning.tuned import tuned_portrait
 
         return tuned_portrait(run)
+
+
+def answers_anything(run: Run) -> bool:
+    """Return whether the run decides any question. Raises BadInputError for a damaged run."""
+    return any(answer.grade != "undecided" for answer in build_portrait(run).answers)

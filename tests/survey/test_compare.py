@@ -139,6 +139,13 @@ def test_surveys_with_different_amounts_are_judged_where_the_amounts_are_close(m
     assert any(f"--like {a.id}" in text for text in comparison.caution)
 
 
+def test_the_headline_names_equal_amounts_where_they_differ_too_much(make_run: MakeRun) -> None:
+    a, b = (make_run([cell_of(plan_of(items))], at=float(items), kind="survey") for items in (100, 900))
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9)
+    target = b.manifest["target"]
+    assert found.overall.needs == f"equal amounts of work in both runs: strakes survey {target} --like {a.id}"
+
+
 def test_sets_of_surveys_with_different_amounts_are_compared(make_run: MakeRun) -> None:
     amounts = (100, 150, 120, 190, 110)
     pairs = [

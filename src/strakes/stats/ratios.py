@@ -156,8 +156,8 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
     judgement = verdict(ratio, margin)
     if ratio.interval is None:
-        message = "at least {needed} runs of both (there are {runs})"
-        return Judged(judgement, ratio, gettext(message, needed=smallest_runs(confidence), runs=ratio.runs))
+        message = "at least {needed} runs of both"
+        return Judged(judgement, ratio, gettext(message, needed=smallest_runs(confidence)))
     decided = judgement in (Verdict.FASTER, Verdict.SLOWER)
     if decided and ratio.interval.low < 1 + least and ratio.interval.high > 1 / (1 + least):
         needs = gettext(

@@ -107,7 +107,7 @@ def compare_runs(
     values = [[_values(side, single) for side in row] for row in rows]
     lower = [row[0][0].lower_is_better for row in rows]
     judged = decided([ratio(sides, one) for sides, one in zip(values, lower, strict=True)])
-    withheld, reasons, unequal = _withheld(a, rows, matches, single=single)
+    withheld, reasons, unequal = _withheld(a, b, rows, matches, single=single)
     cautions += reasons
     judged = [
         Judged(Verdict.INCONCLUSIVE, replace(one.ratio, interval=None), withheld[row[0][0].id])
@@ -122,6 +122,8 @@ def compare_runs(
     else:
         needs = gettext("a larger --budget, so that blocks measure every cell")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
+    if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and disturbed):
+        overall = replace(overall, needs=withheld[min(unequal)])
     for needs in [needs for name, needs in withheld.items() if name not in unequal][:1]:
         overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs, grade="")
     if single and _cleared(a[0], b[0]):
@@ -209,7 +211,7 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 
 
 def _withheld(
-    a: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
+    a: _Runs, b: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
 ) -> tuple[dict[str, str], list[str], set[str]]:
     """Return id -> remedy for measures without a verdict; the reasons; and the ids with unequal amounts of work."""
     ids = [row[0][0].id for row in rows]
@@ -224,21 +226,22 @@ def _withheld(
     if limited:
         text = "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them."
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
+    like = _like(a[0], str(b[0].manifest["target"]))
     pairs = [pair for of_run in matches for pair in of_run if not pair[0].imported]
     far = [own for own, other in pairs if amount_ratio(own, other) > _ALIKE_TIMES]
     unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
     if unequal:
         text = gettext(
             "{unequal} of {all} figures were measured with amounts of work that differ more than {factor} times, "
-            "so there is no verdict on them. To measure with equal amounts: --like {run}",
+            "so there is no verdict on them. To measure with equal amounts: {command}",
             unequal=len(unequal),
             all=len(rows),
             factor=f"{_ALIKE_TIMES:g}",
-            run=a[0].id,
+            command=like,
         )
         reasons.append(text)
     freely = gettext("new runs of both, without --impact and --neighbour or at a quieter time")
-    equally = gettext("equal amounts of work in both runs (--like {run})", run=a[0].id)
+    equally = gettext("equal amounts of work in both runs: {command}", command=like)
     return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
 
 
@@ -422,6 +425,12 @@ def _places(run: Run) -> list[str]:
     return [str(target), str(target.parent)] if target.is_absolute() else []
 
 
+def _like(run: Run, directory: str) -> str:
+    """Return the command that repeats the work of a survey or study in a directory, or its option for other kinds."""
+    words = {"survey": ["survey"], "study": ["study", str(run.manifest["name"])]}.get(str(run.manifest["kind"]))
+    return shell_line(["strakes", *words, directory, "--like", run.id] if words else ["--like", run.id])
+
+
 def _again(run: Run) -> str:
     """Return advice on how to repeat the work of a run."""
     options, (kind, name) = run.manifest["options"], (run.manifest["kind"], run.manifest["name"])
@@ -434,7 +443,7 @@ def _again(run: Run) -> str:
             "values (examples/): strakes run PLAN.toml DIR"
         )
     if kind in ("survey", "study"):
-        like = f"strakes {'survey' if kind == 'survey' else f'study {name}'} DIR --like {run.id}"
+        like = _like(run, "DIR")
         return f"Measure the second run with the plans of the first ({like}), or name the factor: --factor KEY."
     command = for_shell(options["command"])
     return f"Measure the second run with the command of the first, or name the factor (--factor KEY): {command}"

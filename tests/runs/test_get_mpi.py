@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.runs import mpi_family
 from strakes.runs.choice import with_launcher
 from strakes.runs.mpi import find_mpiexec
 from strakes.runs.mpi_family import GET_MPI
@@ -24,6 +27,12 @@ def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.Monkey
     assert command is not None
     assert Path(command[1]).is_file()
     assert "setup)" in Path(command[1]).read_text()
+
+
+def test_the_message_of_a_wheel_names_the_source_and_not_another_installation(tmp_path: Path) -> None:
+    installed = Path(shutil.copy(mpi_family.__file__, tmp_path))
+    told = str(runpy.run_path(str(installed))["GET_MPI"])
+    assert "from its source instead of a wheel" in told and "docs/guide/mpi.md" in told and "pip" not in told
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ Family = Literal["mpich", "openmpi"]
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
-# ./dev setup installs MPICH in a checkout; elsewhere pip does.
+# ./dev setup installs MPICH in a checkout. A wheel is built without MPI, so installing it again does not help.
 GET_MPI = (
     f"run {_CHECKOUT}/dev setup, which installs MPICH and builds the engine for it, or {_BUILD}"
     if (_CHECKOUT / "dev").is_file()
-    else f"run pip install 'mpich>=5' in the environment of strakes and install strakes again, or {_BUILD}"
+    else f"install strakes from its source instead of a wheel, which has no engine for MPI, and {_BUILD}"
 )
 _NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}
 _OPEN_MPI = ("Open MPI", "OpenRTE", "PRRTE")

@@ -15,6 +15,7 @@ from strakes.model.portrait import Finding, Headline, RunWarning, SkippedCell
 from strakes.report.answer_text import answer_text
 from strakes.report.guide import render_guide
 from strakes.report.html import render_html
+from strakes.report.numbers import show_remarks
 from strakes.report.summary import render_summary
 
 REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
@@ -162,6 +163,12 @@ def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv("TERM", term)
         monkeypatch.setenv("NO_COLOR", no_colour)
         assert ("\x1b[" in render_summary(portrait, REPORT, width=100)) == coloured
+
+
+@pytest.mark.parametrize(("runs", "told"), [(4, "all runs 954-3,815"), (5, "80 % of runs 954-3,815")])
+def test_a_share_of_runs_is_not_stated_for_fewer_than_five(runs: int, told: str) -> None:
+    cell = replace(example_portrait().cells[0], unit="B/s", low=None, high=None, values=(1e9,) * (runs - 1) + (4e9,))
+    assert show_remarks(cell, "-") == told
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1.9, False), (2.1, True)])

@@ -13,6 +13,8 @@ from strakes.stats.interval import far_apart, most_of
 
 # These units are words, so they are translated; symbols are the same in all languages.
 _WORDS = ("times", "million files/h")
+# Minimum number of runs of which a share is stated; of fewer, the range is that of all.
+_FEWEST_FOR_SHARE = 5
 
 
 def show(value: float, unit: str) -> str:
@@ -65,7 +67,8 @@ def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
         most = show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)
-        remarks.append(gettext("80 % of runs {range}", range=most))
+        few = len(cell.values) < _FEWEST_FOR_SHARE
+        remarks.append(gettext("all runs {range}" if few else "80 % of runs {range}", range=most))
     if cell.fresh is not None:
         remarks.append(gettext("the first files {rate}", rate=show(cell.fresh, cell.unit)))
     return listed(*remarks)

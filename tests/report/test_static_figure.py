@@ -77,7 +77,7 @@ def test_a_mistyped_figure_is_answered_with_the_nearest_one() -> None:
 
 def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(EnvironmentLacksError, match="pip install matplotlib"):
+    with pytest.raises(EnvironmentLacksError, match=r"pip install matplotlib .*strakes\[figures\]"):
         write_figure(portrait().figures[0], portrait(), tmp_path / "figure.svg")
 
 

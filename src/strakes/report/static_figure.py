@@ -72,7 +72,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
         # Name this Python, because the strakes of a checkout cannot be installed as a package with an extra.
-        remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib"
+        remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib (the extra strakes[figures])"
         raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
     warned = {cell for warning in portrait.warnings for cell in warning.cells}
     drawing = draw(figure, {cell.id: cell for cell in portrait.cells}, warned)

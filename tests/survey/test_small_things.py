@@ -66,6 +66,17 @@ def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("study", "remedy"), [("nodes", "--launcher mpi with --hosts"), ("striping", "layouts can be")]
+)
+def test_the_next_step_follows_the_reason_why_nothing_can_be_measured(
+    study: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert strakes(["study", study, str(tmp_path), "--budget", "2s", "-q"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert remedy in told and "free space" not in told
+
+
 def failed(what: str, load: float, monkeypatch: pytest.MonkeyPatch, place: Path) -> Exception:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
     return visit.failure("error", [EngineError(what)], "a place", detect(place))

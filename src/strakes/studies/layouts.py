@@ -34,6 +34,7 @@ class Layouts(Study):
     title = "Kinds of layouts"
     question = "Which kind of layout suits small files, and which large ones?"
     source = "S1"
+    elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
         """Return a cell for each layout. The cells differ only in the layout."""

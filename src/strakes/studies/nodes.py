@@ -33,6 +33,7 @@ class NodesStudy(Study):
     question = "How does the rate grow with the number of nodes, and is one of them slow?"
     source = "S1"
     in_survey = True
+    elsewhere = "Start ranks on several nodes: --launcher mpi with --hosts A,B, or --launcher slurm in a job."
 
     def cells(self, context: Context) -> Cells:
         """Return a cell for each number of nodes, with equal numbers of ranks per node; skip the study on one node."""

@@ -36,6 +36,7 @@ class StripingStudy(Study):
     title = "Striping"
     question = "Over how many data targets should a file be striped, and with what stripe size?"
     source = "S1"
+    elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
         """Return a cell for each layout and file size; skip files that exceed the usable space."""

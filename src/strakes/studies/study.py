@@ -215,6 +215,8 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
+    # What to do where none of its cells can be measured, for a reason other than space.
+    elsewhere = "Provide what the reason names, or choose another study: strakes study list."
     # Published range of the ratio of two file systems, A to B, in the first of the study's means.
     published_ratio: tuple[float, float] | None = None
 

@@ -48,6 +48,8 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # The overhead of a trial is measured in this number of trials. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
+# Bytes and files of a target without any lack of space. With these, cells are left out for other reasons only.
+_AMPLE = 1 << 50
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
@@ -109,7 +111,10 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if not cells:
         # Servers that do not answer may be the reason, because their targets cannot be listed.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
-        remedy = "Measure less, or give a directory with more free space or on another file system."
+        if choose_cells(request, replace(context, max_bytes=_AMPLE, max_items=_AMPLE))[0]:
+            remedy = "Measure less, or give a directory with more free space or on another file system."
+        else:
+            remedy = with_launcher(" ".join(dict.fromkeys(study.elsewhere for study in request.studies)))
         too_small = [
             path
             for path, own in rooms.items()

@@ -36,9 +36,17 @@ def test_bad_input_exits_with_2_and_an_explanation(
 def test_status_and_down_succeed_without_labs(strakes: StrakesRunner) -> None:
     assert json.loads(strakes("lab", "status", "--json").stdout) == []
     assert "No lab is up" in strakes("lab", "status").stdout
-    for words in (["ceph"], ["--all"], []):
+    for words in (["--all"], []):
         done = strakes("lab", "down", *words)
         assert done.returncode == 0 and not done.stderr
+
+
+def test_a_lab_that_does_not_exist_is_refused_with_the_names_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("strakes.cli.lab.names", lambda: ("ceph", "disk"))
+    assert run(["lab", "down", "dsik"]) == 2
+    assert "the labs are: ceph, disk" in capsys.readouterr().err
 
 
 def test_missing_packages_exit_with_3_and_leave_no_files(

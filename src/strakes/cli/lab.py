@@ -116,7 +116,11 @@ def down_command(
     """
     if name is not None and every:
         raise click.UsageError("give a NAME or --all, not both")
-    labs: Sequence[str] = names() if name is None else (name,)
+    known = names()
+    labs: Sequence[str] = known if name is None else (name,)
+    if name is not None and name not in known:
+        why = f"the labs are: {', '.join(known)}" if known else "there is no lab"
+        raise BadInputError(f"no lab is named {name}", why=why, remedy="strakes lab status lists the labs.")
     if len(labs) > 1 and not every:
         remedy = "Give the NAME of one of them, or --all."
         raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)

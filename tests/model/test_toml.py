@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError
+from strakes.cli.main import run as run_command
 from strakes.model.phases import SizeShare, TransferPhase
 from strakes.model.plan_toml import plan_from_toml
 
@@ -96,3 +97,20 @@ def test_an_invalid_hints_file_is_named(tmp_path: Path, text: str | None, why: s
         phase_with('"hints"', tmp_path)
     assert str(tmp_path / "hints") in caught.value.where
     assert why in f"{caught.value.where} {caught.value.why}"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["accept", "examples/needs-s3.toml", "."], "needs-s3.toml"),
+        (["advise", "--app", "restart-dump.toml"], "apps/restart-dump.toml"),
+        (["run", "restart-dump.toml", "."], "restart-dump.toml"),
+    ],
+)
+def test_a_missing_file_that_is_an_example_is_named_with_its_command(
+    words: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"strakes examples {name} -o {Path(name).name}" in told

@@ -37,3 +37,9 @@ def shipped(name: str) -> Path:
         if place.is_dir():
             return place
     raise EnvironmentLacksError(f"this installation lacks its {name}", where=str(package / name), remedy=_REMEDY)
+
+
+def example_names() -> list[str]:
+    """Return the names of all examples: their paths below the directory of examples."""
+    place = shipped("examples")
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file() and path.suffix != ".md")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.file_kinds import TOML_KINDS, refuse_other_kind
+from strakes.base.file_kinds import TOML_KINDS, kind_of, refuse_other_kind
 from strakes.base.files import read_regular
+from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. Twice the number takes four times the memory.
@@ -87,7 +89,7 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
     """
     refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:
-        text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", "Give the name of an existing file.").decode()
+        text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", _how_to_get(path, kind)).decode()
     except UnicodeDecodeError as error:
         remedy = "Save it in UTF-8."
         raise BadInputError(f"{what} is not text", where=str(path), why=str(error), remedy=remedy) from error
@@ -98,6 +100,15 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
         what = f"this file is {found.name}, not {wanted}"
         raise BadInputError(what, where=str(path), remedy=f"Use: {found.commands}")
     return file
+
+
+def _how_to_get(path: Path, kind: str) -> str:
+    """Return what to do if the file cannot be read. A missing file may be an example of strakes of the same kind."""
+    for name in () if os.path.exists(path) else example_names():
+        example = shipped("examples") / name
+        if example.name == path.name and (found := kind_of(example)) and found[0] == kind:
+            return f"It is an example of strakes. Write it to a file: strakes examples {name} -o {path.name}"
+    return "Give the name of an existing file."
 
 
 def text_value(value: object) -> str:

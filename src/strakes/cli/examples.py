@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strakes.base.errors import BadInputError, nearest_word
-from strakes.base.schemas import shipped
+from strakes.base.schemas import example_names, shipped
 from strakes.cli.options import TextOutput, argument, command_named
 from strakes.cli.say import say_sentence
 
@@ -17,7 +17,7 @@ def command(*, output: TextOutput, name: str | None = argument("[NAME]", require
     if name is not None:
         output.write(example(name))
         return 0
-    for known in _names():
+    for known in example_names():
         title = example(known).split("\n", 1)[0].removeprefix("#").strip()
         label = f"{known:<36} "
         say_sentence(label + title, indent=len(label))
@@ -26,14 +26,9 @@ def command(*, output: TextOutput, name: str | None = argument("[NAME]", require
 
 def example(name: str) -> str:
     """Return the text of an example. Raises BadInputError for an unknown name."""
-    known = _names()
+    known = example_names()
     if name not in known:
         near = nearest_word(name, known)
         what = f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}"
         raise BadInputError(what, remedy="strakes examples lists the examples.")
     return (shipped("examples") / name).read_text(encoding="utf-8")
-
-
-def _names() -> list[str]:
-    place = shipped("examples")
-    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file() and path.suffix != ".md")

@@ -159,10 +159,10 @@ def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert "\x1b[" in coloured and re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
     assert "\x1b[" not in render_summary(portrait, REPORT, width=100)  # standard output is no terminal in tests
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    for term, no_colour, coloured in (("dumb", "", False), ("xterm", "", True), ("xterm", "1", False)):
+    for term, no_colour, expected in (("dumb", "", False), ("xterm", "", True), ("xterm", "1", False)):
         monkeypatch.setenv("TERM", term)
         monkeypatch.setenv("NO_COLOR", no_colour)
-        assert ("\x1b[" in render_summary(portrait, REPORT, width=100)) == coloured
+        assert ("\x1b[" in render_summary(portrait, REPORT, width=100)) == expected
 
 
 @pytest.mark.parametrize(("runs", "told"), [(4, "all runs 954-3,815"), (5, "80 % of runs 954-3,815")])

@@ -27,8 +27,8 @@ def command(
     status = 1 if report.left else 0
     if as_json:
         lists = {"skipped_live": report.skipped_live, "left": report.left, "ignored": report.ignored}
-        entries = {name: [entry._asdict() for entry in found] for name, found in lists.items()}
-        print_json({"dry_run": dry_run, **asdict(report), **entries})
+        named = {name: [entry._asdict() for entry in found] for name, found in lists.items()}
+        print_json({"dry_run": dry_run, **asdict(report), **named})
         return status
     lines = [f"{'would remove' if dry_run else 'removed'} {path}" for path in report.removed]
     for label, entries in (

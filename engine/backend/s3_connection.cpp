@@ -164,15 +164,10 @@ S3Answer S3Connection::ask(Wish wish) {
     S3Answer answer;
     words_.clear();
     CURL* handle = curl_->handle;
-    if (handle == nullptr) {
-        words_ = "libcurl cannot be used";
-        answer.error = ENOMEM;
-        return answer;
-    }
     const long left = std::chrono::ceil<std::chrono::seconds>(until_ - std::chrono::steady_clock::now()).count();
-    if (left <= 0) {
-        words_ = "the time for all requests is over";
-        answer.error = ETIMEDOUT;
+    if (handle == nullptr || left <= 0) {
+        words_ = handle == nullptr ? "libcurl cannot be used" : "the time for all requests is over";
+        answer.error = handle == nullptr ? ENOMEM : ETIMEDOUT;
         return answer;
     }
     const std::string time = now_text();
@@ -257,11 +252,10 @@ S3Answer S3Connection::put(const std::string& key, std::span<const std::byte> bo
 
 S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                             std::uint32_t most) {
-    NamedTexts query{{"list-type", "2"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
+    NamedTexts query{{"list-type", "2"}, {"max-keys", std::to_string(most)}};
     if (!mark.empty()) query.emplace_back("continuation-token", mark);
-    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
+    S3Answer answer = ask_list(std::move(query), prefix, "ListBucketResult", "Contents");
     const std::string before = std::exchange(mark, {});
-    require_list(answer);
     if (answer.error != 0) return answer;
     for (const std::string_view object : xml_elements(answer.text, "Contents")) keys.push_back(xml_text(object, "Key"));
     if (xml_text(answer.text, "IsTruncated") != "true") return answer;
@@ -274,12 +268,13 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
 }
 
 // A proxy or a captive portal may answer any request with a page that is not a list.
-void S3Connection::require_list(S3Answer& answer) {
-    if (answer.error != 0 || answer.text.empty()) return;
-    for (const char* element : {"<ListBucketResult", "<ListMultipartUploadsResult", "<IsTruncated>"})
-        if (answer.text.find(element) != std::string::npos) return;
-    words_ = "the answer is no list of S3";
+S3Answer S3Connection::ask_list(NamedTexts query, const std::string& prefix, const char* root, const char* element) {
+    query.emplace_back("prefix", prefix);
+    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
+    if (answer.error != 0 || (answer.status == 200 && xml_is_list(answer.text, root, element, prefix))) return answer;
+    words_ = "the answer is no whole list of S3";
     answer.error = EPROTO;
+    return answer;
 }
 
 }  // namespace strakes

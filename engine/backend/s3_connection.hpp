@@ -50,6 +50,10 @@ class S3Signer {
 [[nodiscard]] std::string xml_text(std::string_view document, std::string_view element);
 // Returns the contents of all elements with that name.
 [[nodiscard]] std::vector<std::string_view> xml_elements(std::string_view document, std::string_view element);
+// Returns whether the document is a whole list of S3: it has this root element, tells whether it is truncated, has no
+// declarations and unknown entities, and all its elements with that name have a key with the prefix.
+[[nodiscard]] bool xml_is_list(std::string_view document, const std::string& root, std::string_view element,
+                               std::string_view prefix);
 // Escapes the text for use in an XML element.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
@@ -117,8 +121,8 @@ class S3Connection {
     [[nodiscard]] S3Answer list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                                 std::uint32_t most = 1000);
 
-    // Sets EPROTO if the response is not a list of objects or uploads.
-    void require_list(S3Answer& answer);
+    // Requests a list of `element` below a prefix. Fails with EPROTO if the response is not a whole list.
+    [[nodiscard]] S3Answer ask_list(NamedTexts query, const std::string& prefix, const char* root, const char* element);
 
   private:
     struct Curl;

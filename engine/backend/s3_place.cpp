@@ -36,10 +36,10 @@ std::string prefix_of(const std::string& directory, const std::string& id) {
 std::string shown(const std::string& key) { return "s3://" + S3Access::of_environment().bucket + "/" + key; }
 
 Failure failure_of(const char* call, const S3Connection& connection, int error, const std::string& key,
-                   std::string what) {
+                   std::string what, const std::string& why = {}) {
     Failure failure = call_failure(call, shown(key), error);
     failure.what = std::move(what);
-    failure.why += " (" + connection.words() + ")";
+    failure.why = why.empty() ? failure.why + " (" + connection.words() + ")" : why;
     failure.remedy =
         "Check AWS_ENDPOINT_URL, AWS_REGION, STRAKES_S3_BUCKET and the keys, and that they may read, write, list and "
         "delete in the bucket.";
@@ -79,51 +79,47 @@ int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) 
     return 0;
 }
 
-Failure endless(const char* call, const S3Connection& connection, const std::string& prefix, std::string what) {
-    Failure failure = failure_of(call, connection, EPROTO, prefix, std::move(what));
-    failure.why = kEndless;
-    return failure;
-}
-
 // Aborts the uploads below the prefix and adds the number of listed uploads to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
-        S3Answer answer = connection.ask({.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}});
-        connection.require_list(answer);
+        const S3Answer answer = connection.ask_list({{"uploads", ""}}, prefix, "ListMultipartUploadsResult", "Upload");
         if (answer.error != 0)
             return failure_of("ListMultipartUploads", connection, answer.error, prefix, "uploads cannot be listed");
         const auto uploads = xml_elements(answer.text, "Upload");
         for (const std::string_view upload : uploads) {
             const std::string key = xml_text(upload, "Key");
-            if (!key.starts_with(prefix)) continue;
             ++found;
             const S3Answer ended =
                 connection.ask({.method = "DELETE", .key = key, .query = {{"uploadId", xml_text(upload, "UploadId")}}});
             if (ended.error != 0 && ended.error != ENOENT)
                 return failure_of("AbortMultipartUpload", connection, ended.error, key, "an upload cannot be ended");
         }
-        if (uploads.empty() || xml_text(answer.text, "IsTruncated") != "true") return std::nullopt;
+        if (xml_text(answer.text, "IsTruncated") != "true") return std::nullopt;
+        if (uploads.empty()) break;
     }
-    return endless("ListMultipartUploads", connection, prefix, "uploads cannot be listed");
+    return failure_of("ListMultipartUploads", connection, EPROTO, prefix, "uploads cannot be listed", kEndless);
 }
 
-// Removes the objects below the prefix, except the marker, and adds their number to `found`.
+// Removes the objects below the prefix, except the marker, and adds their number to `found`. Fails if the list lacks
+// the marker, because then it may lack other objects, too.
 std::optional<Failure> remove_listed(S3Connection& connection, const std::string& prefix, const std::string& marker,
                                      std::uint64_t& found) {
     unsigned useless = 0, pages = 0;
+    bool marked = false;
     for (std::string mark;;) {
         std::vector<std::string> keys;
         if (const S3Answer answer = connection.list(prefix, mark, keys); answer.error != 0)
             return failure_of("ListObjectsV2", connection, answer.error, prefix, kNotRemoved);
-        std::erase_if(keys, [&](const std::string& key) { return key == marker || !key.starts_with(prefix); });
+        if (std::erase(keys, marker) > 0) marked = true;
         if (!keys.empty())
             if (const int error = remove_keys(connection, keys); error != 0)
                 return failure_of("DELETE", connection, error, prefix, kNotRemoved);
         found += keys.size();
-        if (mark.empty()) return std::nullopt;
+        if (mark.empty() && marked) return std::nullopt;
         useless = keys.empty() ? useless + 1 : 0;
-        if (useless > kMostUseless || ++pages > kMostPages)
-            return endless("ListObjectsV2", connection, prefix, kNotRemoved);
+        if (mark.empty() || useless > kMostUseless || ++pages > kMostPages)
+            return failure_of("ListObjectsV2", connection, EPROTO, prefix, kNotRemoved,
+                              mark.empty() ? "the store lists no marker although it has one" : kEndless);
     }
 }
 
@@ -181,10 +177,8 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
         if (const S3Answer answer = connection.list(prefix, mark, keys, 1); answer.error != 0)
             return failure_of("ListObjectsV2", connection, answer.error, prefix, kNotRemoved);
         if (keys.empty()) return std::nullopt;
-        Failure failure = call_failure("HEAD", shown(marker()), ENOENT);
-        failure.what = kNotRemoved;
-        failure.why = "objects are listed, but not the one that marks them as made by strakes";
-        return failure;
+        return failure_of("HEAD", connection, ENOENT, marker(), kNotRemoved,
+                          "objects are listed, but not the one that marks them as made by strakes");
     }
     if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kNotRemoved);
     for (unsigned pass = 0;; ++pass) {
@@ -194,19 +188,16 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
         if (pass == 0) removed.fetch_add(objects, std::memory_order_relaxed);
         if (failure) return failure;
         if (objects + uploads == 0) break;
-        if (pass == kMostPasses) {
-            failure = failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved);
-            failure->why = std::to_string(objects + uploads) + " are still listed after they were removed";
-            return failure;
-        }
+        if (pass == kMostPasses)
+            return failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved,
+                              std::to_string(objects + uploads) + " are still listed after they were removed");
     }
     if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
         return failure_of("DELETE", connection, answer.error, marker(), kNotRemoved);
     const S3Answer gone = connection.ask({.method = "HEAD", .key = marker()});
     if (gone.error == ENOENT) return std::nullopt;
-    Failure failure = failure_of("HEAD", connection, gone.error, marker(), kNotRemoved);
-    if (gone.error == 0) failure.why = "its server says that the marker is removed, and keeps it";
-    return failure;
+    return failure_of("HEAD", connection, gone.error, marker(), kNotRemoved,
+                      gone.error == 0 ? "its server says that the marker is removed, and keeps it" : "");
 }
 
 }  // namespace strakes

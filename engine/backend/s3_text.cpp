@@ -88,19 +88,17 @@ constexpr std::size_t kMostWords = 300;
 constexpr std::array kReferences = std::to_array<std::pair<std::string_view, char>>(
     {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}});
 
+// Returns the reference that the text begins with, or the end of the known ones.
+auto reference_of(std::string_view text) {
+    return std::ranges::find_if(kReferences, [&](const auto& known) { return text.starts_with(known.first); });
+}
+
 std::string resolved(std::string_view text) {
     std::string plain;
     while (!text.empty()) {
-        std::size_t taken = 1;
-        char letter = text.front();
-        for (const auto& [reference, meaning] : kReferences) {
-            if (!text.starts_with(reference)) continue;
-            taken = reference.size();
-            letter = meaning;
-            break;
-        }
-        plain += letter;
-        text.remove_prefix(taken);
+        const auto* known = reference_of(text);
+        plain += known != kReferences.end() ? known->second : text.front();
+        text.remove_prefix(known != kReferences.end() ? known->first.size() : 1);
     }
     return plain;
 }
@@ -127,17 +125,28 @@ std::string xml_text(std::string_view document, std::string_view element) {
     return contents.empty() ? std::string() : resolved(contents.front());
 }
 
+bool xml_is_list(std::string_view document, const std::string& root, std::string_view element,
+                 std::string_view prefix) {
+    document = document.substr(0, document.find_last_not_of(" \r\n\t") + 1);
+    const std::string more = xml_text(document, "IsTruncated"), opening = "<" + std::string(element);
+    const auto items = xml_elements(document, element);
+    std::size_t begun = 0;
+    for (std::string_view rest = document; !rest.empty(); rest.remove_prefix(1)) {
+        if (rest.starts_with(opening) && rest.substr(opening.size(), 1).find_first_of("/> \r\n\t") == 0) ++begun;
+        const bool unknown =
+            rest.starts_with('&') && !rest.starts_with("&#") && reference_of(rest) == kReferences.end();
+        if (unknown || rest.starts_with("<!")) return false;
+    }
+    return document.find("<" + root) != std::string_view::npos && document.ends_with("</" + root + ">") &&
+           (more == "true" || more == "false") && begun == items.size() &&
+           std::ranges::all_of(items, [&](auto item) { return xml_text(item, "Key").starts_with(prefix); });
+}
+
 std::string xml_escaped(std::string_view text) {
     std::string escaped;
     for (const char letter : text) {
-        if (letter == '&')
-            escaped += "&amp;";
-        else if (letter == '<')
-            escaped += "&lt;";
-        else if (letter == '>')
-            escaped += "&gt;";
-        else
-            escaped += letter;
+        const auto* known = std::ranges::find(kReferences, letter, &decltype(kReferences)::value_type::second);
+        escaped += known != kReferences.end() ? known->first : std::string_view(&letter, 1);
     }
     return escaped;
 }

@@ -128,3 +128,18 @@ TEST_CASE("XML elements are found, also if the last one is truncated") {
     CHECK(xml_text("<K></K>", "M").empty());
     CHECK(xml_text("<K>" + xml_escaped("a<b>&\"") + "</K>", "K") == "a<b>&\"");
 }
+
+TEST_CASE("only a whole list below the prefix is a list") {
+    const auto is_list = [](const std::string& inside, const std::string& after = "</L>\n") {
+        return xml_is_list("<?xml version=\"1.0\"?><L xmlns=\"x\">" + inside + after, "L", "C", "p/");
+    };
+    const std::string last = "<IsTruncated>false</IsTruncated>";
+    CHECK(is_list(last));
+    CHECK(is_list("<C><Key>p/a&amp;b</Key><CId>1</CId><ETag>&#34;&#x1;</ETag></C><C><Key>p/b</Key></C>" + last));
+    CHECK_FALSE(is_list(last, ""));
+    CHECK_FALSE(is_list(""));
+    CHECK_FALSE(is_list("<IsTruncated>maybe</IsTruncated>"));
+    for (const char* item : {"<C><Key>p/a", "<C/>", "<C></C>", "<C><Key>q/a</Key></C>", "<C><Key>p/&a;</Key></C>", "&",
+                             "<C><C><Key>p/a</Key></C></C>", "<!-- -->", "<C a=\"b\"><Key>p/a</Key></C>"})
+        CHECK_FALSE(is_list(last + item));
+}

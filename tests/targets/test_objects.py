@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -29,6 +30,7 @@ from strakes.targets.removal import NOTE, Left, remove_workspace
 
 PAGE = 3
 MOST_UPLOADS = 2
+EMPTY = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
 
 
 class Store(ThreadingHTTPServer):
@@ -97,18 +99,23 @@ class Handler(BaseHTTPRequestHandler):
                 for number, key in self.server.uploads.items()
                 if key.startswith(prefix)
             ]
-            cut = f"<IsTruncated>{str(len(items) > MOST_UPLOADS).lower()}</IsTruncated>"
-            return self.answer(200, "".join(items[:MOST_UPLOADS]) + cut)
+            truncated = str(len(items) > MOST_UPLOADS).lower()
+            page = f"{''.join(items[:MOST_UPLOADS])}<IsTruncated>{truncated}</IsTruncated>"
+            return self.answer(200, f"<ListMultipartUploadsResult>{page}</ListMultipartUploadsResult>")
         after = query.get("continuation-token", [""])[0]
         found = sorted(key for key in self.server.keys if key.startswith(prefix) and key > after)
-        page = "".join(f"<Contents><Key>{key.replace('&', '&amp;')}</Key></Contents>" for key in found[:PAGE])
+        page = "".join(f"<Contents><Key>{escape(key)}</Key></Contents>" for key in found[:PAGE])
         if self.server.endless:
             self.server.pages += 1
             mark = {"other marks": self.server.pages, "no mark": ""}.get(self.server.endless, 1)
             page = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
         elif len(found) > PAGE:
-            page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
-        return self.answer(200, self.server.page or f"<ListBucketResult>{page}</ListBucketResult>")
+            mark = escape(found[PAGE - 1])
+            page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
+        else:
+            page += "<IsTruncated>false</IsTruncated>"
+        status, _, page = (self.server.page or f"200 <ListBucketResult>{page}</ListBucketResult>").partition(" ")
+        return self.answer(int(status), page)
 
     def send_drops(self) -> None:
         """Send an endless status line, a byte a second, until the client closes the connection."""
@@ -227,7 +234,19 @@ def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspa
     [
         *(("endless", value, "does not end") for value in ("one mark", "other marks", "no mark")),
         *(("endless", value, "libcurl says") for value in ("bytes", "headers")),
-        ("page", "<html>Please log in</html>", "no list of S3"),
+        *(
+            ("page", page, "no whole list of S3")
+            for page in (
+                "200 <html>Please log in</html>",
+                "200 ",
+                "204 ",
+                f"206 {EMPTY}",
+                "200 <ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>w/p/a",
+                "200 <ListBucketResult></ListBucketResult>",
+                "200 " + EMPTY.replace("<I", "<Contents><Key>&a;</Key></Contents><I"),
+            )
+        ),
+        ("page", f"200 {EMPTY}", "the store lists no marker although it has one"),
         ("keeps", "w/p/a&b 1", "still listed"),
     ],
 )

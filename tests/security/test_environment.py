@@ -36,6 +36,17 @@ def test_a_full_standard_output_is_reported(command: str, tmp_path: Path) -> Non
     assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr
 
 
+def test_a_long_document_that_a_full_standard_output_takes_no_byte_of_is_reported(tmp_path: Path) -> None:
+    lines = (
+        "import click; from strakes.cli import main; "
+        "main._invoke = lambda _: click.echo('x' * 1_000_000); raise SystemExit(main.run(['export']))"
+    )
+    done = shell(f'{sys.executable} -c "{lines}" >/dev/full', tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
+    assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> None:
     done = shell(f'"$@" runs {closed}', tmp_path)

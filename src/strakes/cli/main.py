@@ -371,7 +371,8 @@ def _known_error(error: OSError) -> StrakesError | None:
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.flush()  # the rest of a failed write is still buffered
+        sys.stdout.write("\n")  # the rest of a failed write may be lost
+        sys.stdout.flush()
     except OSError:
         _silence_stdout()
         return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))

@@ -8,6 +8,7 @@ sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/s
 # has to be installed.
 choose_environment() {
     environment=$1/.venv
+    refuse_planted "$1" "$environment"
     is_fresh "$1" "$environment" && return
     if [[ -e $environment ]]; then [[ ! -w $environment ]] || return 1; else [[ ! -w $1 ]] || return 1; fi
     local sum cache=${XDG_CACHE_HOME:-} home=${HOME:-}
@@ -17,6 +18,7 @@ choose_environment() {
     environment=$cache/strakes/${sum// /-}
     refuse_others "$environment"
     environment=$(readlink -m -- "$environment")
+    refuse_planted "$1" "$environment"
     is_fresh "$1" "$environment"
 }
 
@@ -29,20 +31,63 @@ refuse_others() {
 }
 
 # PATH: true if each link and directory on the way, as far as they exist, belongs to this user or root, and others can
-# write none of them. In a sticky directory, others cannot replace what is not theirs.
+# write none of them. In a sticky directory above the environment, others cannot replace what is not theirs.
 is_ours() {
-    local place places=(/) owner mode root=
-    for place in "$1" "$(readlink -m -- "$1")"; do
-        while [[ $place == /?* ]]; do
-            places+=("$place")
-            place=${place%/*}
-        done
+    local place places=()
+    find_way "$1"
+    are_ours "$EUID" "${places[@]}"
+}
+
+# CHECKOUT ENVIRONMENT: ends the command if another user could have put the Python of the environment there. Who can
+# write the checkout, or replace it, can replace this script, so that neither its owner nor the directories above matter.
+refuse_planted() {
+    local place places=() below=() owner remedy="rm -r '$2', then run the same command again"
+    [[ -e $2 || -L $2 ]] || return 0
+    owner=$(stat -c %u -- "$1") || exit 3
+    find_way "$2/bin"
+    # Ordinary users get the Python of their site, which need not belong to root.
+    ((EUID != 0)) || find_way "$2/bin/python"
+    for place in "${places[@]}" "$2"/{bin/python,pyvenv.cfg,lib,lib/python*,lib/python*/site-packages}; do
+        [[ $1/ == "${place%/}"/* ]] || below+=("$place")
     done
+    are_ours "$owner" "${below[@]}" && return
+    [[ $place/ == "$2"/* ]] || remedy+=" with another python3 first in PATH"
+    printf 'strakes: error: another user could have put the Python of this checkout there\n  where: %s\n  next: %s\n' \
+        "$place" "$remedy" >&2
+    exit 3
+}
+
+# PATH: adds each directory and link on the way to it to $places.
+find_way() {
+    local left=$1 way= part links=0
+    places+=(/)
+    while [[ -n $left ]]; do
+        part=${left%%/*}
+        if [[ $left == */* ]]; then left=${left#*/}; else left=; fi
+        case $part in '' | .) continue ;; ..) way=${way%/*} && continue ;; esac
+        places+=("$way/$part")
+        if [[ -L $way/$part ]] && ((++links <= 40)); then
+            left=$(readlink -- "$way/$part")/$left
+            [[ $left != /* ]] || way=
+        else
+            way+=/$part
+        fi
+    done
+}
+
+# USER PLACE...: true if those that exist belong to this user, root or USER; else $place is one of another user, or in
+# which others can replace something.
+are_ours() {
+    local user=$1 owner mode root=
     while read -r owner mode place; do
-        [[ $place != / ]] || root=$owner # in a user namespace, root of the machine has another number
-        ((owner == EUID || owner == 0 || owner == root)) || return
-        (((0x$mode & 0170000) == 0120000 || !(0x$mode & 022) || 0x$mode & 01000)) || return
-    done < <(stat -c '%u %f %n' -- "${places[@]}" 2>/dev/null)
+        if [[ -z $root ]]; then
+            root=$owner # of /: in a user namespace, root of the machine has another number
+            continue
+        fi
+        ((owner == EUID || owner == user || owner == 0 || owner == root)) || return
+        (((0x$mode & 0170000) == 0120000 || !(0x$mode & 022))) && continue
+        ((0x$mode & 01000)) && [[ $place/ != "$environment"/* ]] || return
+    done < <(stat -c '%u %f %n' -- / "${@:2}" 2>/dev/null)
     [[ -n $root ]]
 }
 

@@ -1,4 +1,4 @@
-"""A checkout that its user cannot write keeps its environment in a cache, which another user may have prepared."""
+"""Another user may have prepared the Python of a checkout: inside it, or in the cache if its user cannot write it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bootstrap.checkout import Checkout
+from bootstrap.checkout import Checkout, bare_path
 
 OTHER = 65534
 
@@ -42,6 +42,77 @@ def prepared(checkout: Checkout, cache: Path) -> Path:
 def give_away(top: Path) -> None:
     for path in (top, *top.rglob("*")):
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "environment of another",
+        "programs of another",
+        "packages of another",
+        "environment that others can write",
+        "programs in a sticky directory",
+        "Python of another",
+        "Python below a directory of another",
+        "Python behind a link of another",
+    ],
+)
+def test_a_python_that_another_user_could_have_planted_in_the_checkout_is_not_run(
+    checkout: Checkout, tmp_path: Path, kind: str, fresh: bool
+) -> None:
+    python = checkout.install()
+    programs, environment, elsewhere = python.parent, python.parents[1], tmp_path / "elsewhere"
+    (environment / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    elsewhere.mkdir()
+    place = elsewhere / "python"
+    if kind.startswith("Python"):
+        python.rename(place)
+        python.symlink_to(place)
+    assert checkout.strakes("runs").stdout
+    match kind:
+        case "environment of another":
+            give_away(place := environment)
+        case "programs of another":
+            give_away(place := programs)
+        case "packages of another":
+            give_away(place := environment / "lib" / "python3.11" / "site-packages")
+        case "environment that others can write":
+            (place := environment).chmod(0o775)
+        case "programs in a sticky directory":
+            (place := programs).chmod(0o1777)
+        case "Python of another":
+            give_away(place)
+        case "Python below a directory of another":
+            os.chown(place := elsewhere, OTHER, OTHER)
+        case "Python behind a link of another":
+            place.rename(elsewhere / "real")
+            place.symlink_to("real")
+            os.chown(place, OTHER, OTHER, follow_symlinks=False)
+    if not fresh:
+        (environment / "strakes.stamp").unlink()
+    refused = checkout.strakes("runs", environment={"STRAKES_NO_INSTALL": "1"})
+    assert refused.returncode == 3 and refused.stdout == ""
+    assert f"where: {place}\n" in refused.stderr and f"rm -r '{environment}'" in refused.stderr
+
+
+@pytest.mark.parametrize("owner", [0, OTHER])
+def test_the_set_up_keeps_temporary_files_where_others_cannot_replace_them(
+    checkout: Checkout, tmp_path: Path, owner: int
+) -> None:
+    path, place = bare_path(tmp_path / "bin", "stat"), tmp_path / "temporary"
+    place.mkdir()
+    os.chown(place, owner, owner)
+    (tmp_path / "bin" / "python3").write_text(f'#!/bin/bash\necho "${{TMPDIR-none}}" >>"{tmp_path}/seen"\nexit 1\n')
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    checkout.strakes(environment={"STRAKES_NO_INSTALL": "1", "PATH": path, "TMPDIR": str(place)})
+    assert (tmp_path / "seen").read_text().split() == ["none" if owner else str(place)]
+
+
+def test_root_runs_the_python_of_a_checkout_whose_owner_made_it(checkout: Checkout) -> None:
+    checkout.install()
+    give_away(checkout.path)
+    assert checkout.strakes("runs").returncode == 0
 
 
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])

@@ -13,7 +13,8 @@ from strakes.cli.main import run as run_command
 from strakes.control import drill_journal as drills
 from strakes.control.drill_undo import RunCommand
 from strakes.control.knob_journal import KnobJournal, read_journal
-from strakes.lab.state import JOURNAL, LabJournal
+from strakes.lab.manager import undo
+from strakes.lab.state import JOURNAL, LabJournal, working_in
 
 OTHER = 65534
 
@@ -70,7 +71,9 @@ def of_a_lab(store: Path) -> Path:
     return place / JOURNAL
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "pipe", "state of another"])
+@pytest.mark.parametrize(
+    "kind", [*KINDS, "pipe", "state of another", "parent of another", "parent that others can write"]
+)
 @pytest.mark.parametrize(
     "words", ["status", "status lab", "exec lab n x", "mount lab", "down lab", "up tmpfs --name lab"]
 )
@@ -79,16 +82,37 @@ def test_a_lab_that_others_could_have_planted_is_refused(
 ) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    store = tmp_path / "strakes" / "lab"
+    state = tmp_path / "above" / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    store = state / "strakes" / "lab"
     store.mkdir(parents=True)
     path = of_a_lab(store)
     if kind == "state of another":
-        os.chown(tmp_path, OTHER, OTHER)
+        os.chown(state, OTHER, OTHER)
+    elif kind == "parent of another":
+        os.chown(state.parent, OTHER, OTHER)
+    elif kind == "parent that others can write":
+        state.parent.chmod(0o777)
     elif kind == "pipe":
         path.unlink()
         os.mkfifo(path)
     else:
         planted(path, kind)
     assert run_command(["lab", *words.split()]) == BadInputError.exit_status
-    assert not (store / "ran").exists()
+    assert not (store / "ran").exists() and os.path.lexists(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+@pytest.mark.parametrize("make", [True, False])
+def test_a_lab_behind_a_link_that_was_planted_since_is_not_touched(tmp_path: Path, make: bool) -> None:
+    """The owner of a directory on the way to the labs exchanges the next one after it was checked."""
+    lab = tmp_path / "theirs" / "state" / "strakes" / "lab" / "lab"
+    (tmp_path / "elsewhere" / "strakes" / "lab").mkdir(parents=True)
+    lab.parents[3].mkdir()
+    lab.parents[2].symlink_to(tmp_path / "elsewhere")
+    os.chown(lab.parents[3], OTHER, OTHER)
+    with pytest.raises(BadInputError, match="belongs to another user"), working_in(lab, make=make):
+        pass
+    with pytest.raises(BadInputError, match="belongs to another user"):
+        undo(lab)
+    assert not lab.exists()

@@ -59,12 +59,13 @@ def closing(descriptor: int) -> Iterator[int]:
 # Directories
 
 
-def open_directory(path: Path, *, make: int = 0) -> int:
+def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
     """Return a descriptor of a directory. ``make``: mode for creating missing directories; 0: do not create them.
 
-    Raises PlantedFileError if the path contains a link of another user, OSError if the directory cannot be opened.
+    Raises PlantedFileError if the path contains a link of another user or, with ``guarded``, a directory that is not
+    this user's or root's, or in which others can replace what is there; OSError if the directory cannot be opened.
     """
-    with _directory(path, make=make) as directory:
+    with _directory(path, make=make, guarded=guarded) as directory:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
 
 
@@ -82,21 +83,25 @@ def make_new_directory(path: Path) -> None:
 
 
 @contextmanager
-def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
-    """Yield an O_PATH descriptor of a directory, for calls with ``dir_fd``. ``make``: as for :func:`open_directory`."""
+def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[int]:
+    """Yield an O_PATH descriptor of a directory, for calls with ``dir_fd``. See :func:`open_directory`."""
     # In a user namespace, the machine's root user has another number: the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
-    with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path)) as directory:
+    with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
         yield directory
 
 
-def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path) -> int:
+def _walk(
+    directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path, guarded: bool = False
+) -> int:
     """Resolve ``parts`` from ``directory``, close it, and return a descriptor. An OSError shows the path ``name``."""
     left = list(reversed(parts))
     links = 0
     try:
         while left:
+            if guarded:
+                _require_guarded(directory, trusted)
             part = left.pop()
             step = _step(part, directory, make=make)
             if stat.S_ISLNK(os.fstat(step).st_mode):
@@ -111,11 +116,22 @@ def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, mak
                 step = os.open("/", _STEP)
             os.close(directory)
             directory = step
+        if guarded:
+            _require_guarded(directory, trusted)
     except OSError as error:
         os.close(directory)
         error.filename = str(name)
         raise
     return directory
+
+
+def _require_guarded(directory: int, trusted: Collection[int]) -> None:
+    """Raise PlantedFileError if a user who is not trusted can replace what is in the directory."""
+    status = os.fstat(directory)
+    free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    if free or status.st_uid not in trusted:
+        place = os.readlink(f"/proc/self/fd/{directory}")
+        raise PlantedFileError(f"other users can replace what is in {place}", place)
 
 
 def _step(part: str, directory: int, *, make: int) -> int:

@@ -31,6 +31,7 @@ from strakes.lab.state import (
     ProcessRecord,
     all_directories,
     directory_of,
+    open_guarded,
     read_state,
     remove_root,
     removed_meanwhile,
@@ -266,12 +267,11 @@ def _stop(place: Path, state: LabState) -> None:
 
 
 def _remove_directory(place: Path) -> None:
-    try:
-        directory = os.open(place, OPEN_DIRECTORY)
-    except FileNotFoundError:
-        return
-    above = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    with closing(directory), closing(os.open(place.parent, above)) as parent:
+    with (
+        suppress(FileNotFoundError),
+        closing(open_guarded(place.parent)) as parent,
+        closing(os.open(place.name, OPEN_DIRECTORY, dir_fd=parent)) as directory,
+    ):
         left = empty_directory(directory, str(place), spare=JOURNAL)
         if not left:
             with suppress(FileNotFoundError):

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import closing, open_kept, open_own, read_whole
-from strakes.base.processes import is_own_directory
+from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, read_whole
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
@@ -35,15 +34,25 @@ ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 def labs_root() -> Path:
     """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``.
 
-    Servers of labs obey files there. Raises BadInputError for root if other users can write to $XDG_STATE_HOME.
+    Servers of labs obey files there. Raises BadInputError for root if other users can replace it.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
-        if os.geteuid() == 0 and os.path.lexists(state) and not is_own_directory(state):
-            what, why = "the directory of labs belongs to another user", "other users can write to $XDG_STATE_HOME"
-            raise BadInputError(what, where=state, why=why, remedy=ELSEWHERE)
-        return Path(state, "strakes", "lab")
-    return Path("/var/lib/strakes-lab") if os.geteuid() == 0 else Path.home() / ".local/state/strakes/lab"
+        root = Path(state, "strakes", "lab")
+    else:
+        root = Path("/var/lib/strakes-lab") if os.geteuid() == 0 else Path.home() / ".local/state/strakes/lab"
+    with suppress(OSError):
+        os.close(open_guarded(root))
+    return root
+
+
+def open_guarded(directory: Path, *, make: int = 0) -> int:
+    """Open a directory as :func:`open_directory`. Raises BadInputError for root if others can replace it, OSError."""
+    try:
+        return open_directory(directory, make=make, guarded=os.geteuid() == 0)
+    except PlantedFileError as error:
+        what = "the directory of labs belongs to another user"
+        raise BadInputError(what, where=str(directory), why=str(error.strerror), remedy=ELSEWHERE) from error
 
 
 def directory_of(name: str) -> Path:
@@ -84,16 +93,16 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     """
     if make:
         try:
-            lab.mkdir(mode=0o755, parents=True, exist_ok=True)
-        except FileExistsError:
-            pass  # reported below
+            with closing(open_guarded(lab.parent, make=0o755)) as above, suppress(FileExistsError):
+                os.mkdir(lab.name, 0o755, dir_fd=above)
         except OSError as error:
             why = error.strerror or ""
             raise BadInputError(
                 "the lab's directory cannot be made", where=str(lab), why=why, remedy=ELSEWHERE
             ) from error
     try:
-        directory = os.open(lab, _OPEN)
+        with closing(open_guarded(lab.parent)) as above:
+            directory = os.open(lab.name, _OPEN, dir_fd=above)
     except FileNotFoundError:
         yield False
         return

@@ -151,9 +151,43 @@ def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) ->
     assert "::" not in path and ":.:" not in path and ":x:" not in path
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a directory away needs root")
+@pytest.mark.parametrize(
+    ("owner", "mode", "above", "kept"),
+    [
+        (0, 0o700, 0, True),
+        (0, 0o1777, 0, True),
+        (0, 0o777, 0, False),
+        (65534, 0o1777, 0, False),
+        (0, 0o700, 65534, False),
+    ],
+)
+def test_temporary_files_go_where_others_cannot_replace_them(
+    tmp_path: Path, owner: int, mode: int, above: int, kept: bool
+) -> None:
+    place = tmp_path / "above" / "temporary"
+    place.mkdir(parents=True)
+    place.chmod(mode)
+    os.chown(place, owner, owner)
+    os.chown(place.parent, above, above)
+    lines = (
+        "import os, tempfile; from strakes.base.processes import secure_environment as f; f()\n"
+        "print(tempfile.gettempdir(), os.environ['TMPDIR'])"
+    )
+    for variable in ("TMPDIR", "TEMP", "TMP"):
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
+        words = [sys.executable, "-I", "-c", lines]
+        done = subprocess.run(
+            words, cwd=place, env={**environment, variable: str(place)}, capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout == (f"{place} {place}\n" if kept else "/tmp /tmp\n"), done.stderr
+
+
 def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CEPH_CONF", "/site/ceph.conf")
     secure_environment()

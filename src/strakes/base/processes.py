@@ -10,6 +10,7 @@ import signal
 import site
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -39,7 +40,8 @@ def secure_environment() -> None:
 
     PATH loses relative directories. HOME, if others can write there, becomes the home directory of the effective user;
     the store stays where it is. Tools of Ceph, which also search the current directory, are told their configuration.
-    A TZ that is a day or more from UTC, which Python refuses, becomes UTC.
+    Temporary files go where others cannot replace them. A TZ that is a day or more from UTC, which Python refuses,
+    becomes UTC.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"
@@ -53,22 +55,29 @@ def secure_environment() -> None:
             os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
         except KeyError:
             os.environ["HOME"] = "/"
+    temporary = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", os.path.expanduser("~"))
+    usable = (
+        place for place in temporary if place and os.access(place, os.W_OK) and is_own_directory(place, sticky=True)
+    )
+    tempfile.tempdir = os.environ["TMPDIR"] = next(usable, "/")
     if not os.environ.get("CEPH_CONF"):
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
 
 
-def is_own_directory(path: str) -> bool:
-    """Return whether a directory belongs to this user or to root, and nobody else can write to it."""
+def is_own_directory(path: str, *, sticky: bool = False) -> bool:
+    """Return whether a directory and those above it belong to this user or to root, and nobody else can write to it.
+
+    Others may write to directories above it that are sticky and, with ``sticky``, also to itself if it is.
+    """
     try:
-        directory = open_directory(Path(path))
+        directory = open_directory(Path(path), guarded=True)
     except OSError:
         return False
-    status = os.fstat(directory)
+    mode = os.fstat(directory).st_mode
     os.close(directory)
-    ours = status.st_uid in (0, os.geteuid(), os.stat("/").st_uid)
-    return os.path.isabs(path) and ours and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return os.path.isabs(path) and (sticky or not mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:

@@ -13,6 +13,7 @@ from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Phase
 from strakes.model.results import Results
 from strakes.studies.registry import study_named
+from strakes.survey.analysis_answers import answers_of, questions_of
 from strakes.tuning.advise_app import App, AppPhase, read_app
 from strakes.tuning.advise_choose import Choice, Chosen, SizeClass, choose
 from strakes.tuning.advise_paste import pastes
@@ -151,3 +152,23 @@ def test_stripe_counts_of_a_growing_layout_never_shrink() -> None:
     layout = Chosen((), (), (SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 1, ()), SizeClass(1 << 30, 4, ())))
     (growing, _) = pastes(APP, layout, "lustre")
     assert growing.text == "lfs setstripe -E 64M -c 1 -E -1 -c 4 DIR"
+
+
+def test_advice_is_never_surer_than_the_answer_of_the_run_to_the_same_question() -> None:
+    """Few runs of one question happen to agree, while the other questions show how much the runs scatter."""
+
+    def rates(phase: Phase, ranks: int) -> float:
+        return flat(phase, ranks) * (1.15 if isinstance(phase, TransferPhase) and phase.transfer_bytes >= MIB else 1)
+
+    studies = [study_named(name) for name in ("overview", "processes-per-node", "access-patterns")]
+    cells = [cell for study in studies for cell in study.cells(context()) if isinstance(cell, Cell)]
+    app = replace(APP, phases=(DUMP, replace(DUMP, name="restart", operation="read")))
+    for seed in range(12):
+        results = results_of(cells, visits_of(cells, rates, 5, 0.05, seed=seed), {"file_system": "xfs"})
+        answers = {
+            frozenset((one.measure, *(other.measure for other in one.others))): one
+            for one in answers_of(questions_of(studies, results), results)
+        }
+        for choice in choose(app, results).choices:
+            own = answers.get(frozenset(choice.evidence))
+            assert own is None or own.grade != "undecided", (choice, own)

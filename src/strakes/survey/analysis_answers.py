@@ -9,11 +9,12 @@ from typing import Any, Literal
 from strakes.base.language import gettext
 from strakes.model.answers import Answer, Claim, Comparison, Mean, Option, Question
 from strakes.model.portrait import Finding, IntervalOf
-from strakes.model.results import Results
+from strakes.model.results import Measured, Results
 from strakes.stats import grades
 from strakes.stats.claims import Bound, Judgement, judge
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, Versus
 from strakes.studies.compose import from_own_cache, mean_log_values
+from strakes.studies.registry import study_named
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
@@ -110,6 +111,21 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
         for question, answer in zip(questions, found, strict=True)
         if answer is not None
     )
+
+
+def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
+    """Return the answer to the question which cell is best, graded together with all questions of the run.
+
+    If the run itself asks this question, its answer is the one of the report, so that nothing derived from it is surer.
+    """
+    studies = dict.fromkeys(cell.study for cell in results.measured)
+    asked = questions_of([study_named(name) for name in studies], results)
+    compared = {(cell.id,) for cell in cells}
+    own = Question("advice", cells[0].study, "", tuple(Option(cell.id, (cell.id,)) for cell in cells), ordered)
+    same = (one for one in asked if one.ordered == ordered and {option.measures for option in one.options} == compared)
+    wanted = next(same, own)
+    answers = answers_of(asked if wanted is not own else [*asked, own], results)
+    return next((answer for answer in answers if answer.id == wanted.id), None)
 
 
 def _answer(question: Question, answer: grades.Answer, results: Results) -> Answer:

@@ -16,8 +16,7 @@ from strakes.predict.levels import FigureLevels, Scale
 from strakes.predict.model import COVERAGE
 from strakes.report.numbers import percent, show
 from strakes.report.summary import wrap
-from strakes.stats.grades import Choice, grade
-from strakes.studies.compose import log_values
+from strakes.survey.analysis_answers import answer_among
 from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
@@ -166,7 +165,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         return asked.answer(UNKNOWN, _without_interval(asked, evidence), "Give a larger --budget.")
     best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     answer = _judged(asked, best, evidence)
-    if answer.verdict != FAIL or (not evidence.remote and _has_levelled_off(measured)):
+    if answer.verdict != FAIL or (not evidence.remote and _has_levelled_off(measured, evidence.results)):
         return answer
     if not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
@@ -189,13 +188,13 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
     )
 
 
-def _has_levelled_off(measured: Sequence[Measured]) -> bool:
+def _has_levelled_off(measured: Sequence[Measured], results: Results) -> bool:
     """Return whether the rate is shown to level off before the largest measured number of ranks."""
     cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
     if len(cells) < 2:
         return False
-    (answer,) = grade([Choice(tuple(log_values(cell) for cell in cells), ordered=True)])
-    return answer is not None and answer.grade != "undecided" and answer.chosen < len(cells) - 1
+    answer = answer_among(cells, results, ordered=True)
+    return answer is not None and answer.grade != "undecided" and answer.measure != cells[-1].id
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:

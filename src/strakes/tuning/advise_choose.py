@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from strakes.base.units import format_bytes, typed_seconds
+from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, Answer, Versus, grade, times_to_decide
-from strakes.stats.grades import Choice as GradedChoice
-from strakes.studies.compose import level_text, log_values
+from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, times_to_decide
+from strakes.studies.compose import level_text
 from strakes.studies.overview import along, usual_cells
+from strakes.survey.analysis_answers import answer_among
 from strakes.tuning.advise_app import App, AppPhase, Operation
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
@@ -111,7 +112,7 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
     ] or _overview(results, phase.operation, "transfer_bytes")
     # A call cannot move more than the data of a rank.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
-    return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
+    return _level(results, phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
 
 def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
@@ -120,7 +121,7 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
         for cell in results.of_study("processes-per-node").where(operation=phase.operation)
         if not cell.settings.keys() & {"data_bytes", "on"}
     ] or _overview(results, phase.operation, "ranks")
-    outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, "processes-per-node")
+    outcome = _level(results, phase, "processes per node", cells, "ranks", app.ranks_per_node, "processes-per-node")
     if isinstance(outcome, Choice) and app.nodes > 1:
         more = (
             f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
@@ -157,8 +158,8 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     if phase.files != "per-process":
         about += ", each written by one process"
     return [
-        _level(phase, "stripe count", counts, "stripe_count", 1, "striping", about),
-        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE_BYTES, "striping", about),
+        _level(results, phase, "stripe count", counts, "stripe_count", 1, "striping", about),
+        _level(results, phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE_BYTES, "striping", about),
     ]
 
 
@@ -170,15 +171,15 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
     command = "strakes study access-patterns DIR"
     if len(cells) < 2:
         return [Unknown(phase.name, "files", "a shared file and a file per process were not compared here", command)]
-    names = list(cells)
-    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells.values()))])
-    evidence = tuple(cell.id for cell in cells.values())
+    names = {cell.id: name for name, cell in cells.items()}
+    answer = answer_among(list(cells.values()), results)
+    evidence = tuple(names)
     if answer is None:
         return [Unknown(phase.name, "files", "too few runs compare a shared file with a file per process", command, 2)]
-    best = names[answer.chosen]
-    ratio = f"{answer.versus.ratio:.2f} times the rate of {names[answer.versus.level]} files"
+    best = names[answer.measure]
+    ratio = f"{answer.against.ratio:.2f} times the rate of {names[answer.against.measure]} files"
     if answer.grade in ("sure", "likely") and best != phase.files:
-        gain = _interval(answer.versus, f"ratio of {best} to {phase.files} files")
+        gain = _interval(answer.against, f"ratio of {best} to {phase.files} files")
         return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
     if answer.grade == "undecided":
         why = f"not decided; leaning to {best} files, {ratio}"
@@ -211,6 +212,7 @@ def _files_text(files: str) -> str:
 
 
 def _level(
+    results: Results,
     phase: AppPhase,
     what: What,
     cells: Sequence[Measured],
@@ -225,18 +227,18 @@ def _level(
     if len(cells) < 2:
         why = "it was not measured here" if not cells else "only one setting of it was measured"
         return Unknown(phase.name, what, f"{why}{about}", command)
-    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells), ordered=True)])
+    answer = answer_among(cells, results, ordered=True)
     evidence = tuple(cell.id for cell in cells)
     if answer is None:
         return Unknown(phase.name, what, f"too few runs compare its settings{about}", command, 2)
-    best = cells[answer.chosen]
+    best = results.get(answer.measure)
     if answer.grade == "undecided":
         leaning = _text(factor, best)
         return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
     # The measured level that is nearest to the application's present setting.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
-    better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
-    if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
+    better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
+    if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
         # A smaller value would save nothing, so keep the present one, which is as good.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
@@ -253,13 +255,13 @@ def _text(factor: str, cell: Measured) -> str:
     return format_bytes(float(cell.settings[factor])) if factor.endswith("_bytes") else str(cell.settings[factor])
 
 
-def _interval(versus: Versus, of: str) -> IntervalOf:
+def _interval(versus: Comparison, of: str) -> IntervalOf:
     return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
 
 
 def _more(answer: Answer, command: str) -> tuple[str, float]:
     """Return a command that would decide between the settings, and its budget as a multiple of the run's budget."""
-    times = times_to_decide(answer.versus.low, answer.versus.high)
+    times = times_to_decide(answer.against.low, answer.against.high)
     if times > MOST_TIMES:
         return f"{command} at a quieter time: the runs scatter too much", 0.0
     return command, times
@@ -272,7 +274,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
         like = [cell for cell in cells if float(cell.settings["file_bytes"]) == size]
         probe = AppPhase("", operation, "per-process", int(size))
-        outcome = _level(probe, "stripe count", like, "stripe_count", 1, "striping")
+        outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
             # Counts never fall: a component with fewer stripes would leave stripes of earlier components unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])

@@ -15,7 +15,7 @@ import pytest
 from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
-from strakes.failover import known_options, limits, policy_engine, simulation
+from strakes.failover import known_options, limits, policy_engine, rehearse, simulation
 from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
@@ -117,6 +117,38 @@ def test_cluster_programs_are_not_run_on_configurations_that_take_them_minutes(t
     assert "elements" in limits.too_much_to_ask(
         Cib(cib("<rsc_location>" + "<x/>" * 20_000 + "</rsc_location>"), "cib.xml").root
     )
+
+
+@pytest.mark.parametrize(
+    "copies",
+    [
+        '<clone id="c"><meta_attributes id="m"><nvpair id="n" name="clone-max" value="999999"/></meta_attributes>{}</clone>',
+        '<bundle id="b"><docker image="x" replicas="100000000"/>{}</bundle>',
+    ],
+    ids=["clone", "bundle"],
+)
+def test_more_copies_than_any_cluster_has_are_not_simulated(tmp_path: Path, copies: str) -> None:
+    need("crm_simulate")
+    many = copies.format('<primitive id="p" class="ocf" type="Dummy"/>')
+    setup = plan(tmp_path, cib().replace("</resources>", f"{many}</resources>"))
+    assert behaviour_of(setup) is None and "copies" in limits.too_much_to_ask(setup.pacemaker.root)
+    with pytest.raises(BadInputError, match="this CIB cannot be simulated"):
+        rehearse.rehearse(setup)
+
+
+@pytest.mark.parametrize("text", ["<cib/>", cib().replace("<constraints></constraints>", "").replace("<nodes>", "<x>")])
+def test_a_cib_without_some_of_its_sections_is_rehearsed_or_refused(tmp_path: Path, text: str) -> None:
+    need("crm_simulate")
+    with pytest.raises(BadInputError, match="does not start everything"):
+        rehearse.rehearse(plan(tmp_path, text.replace("</nodes>", "</x>")))
+
+
+def test_a_rehearsal_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("crm_simulate")
+    monkeypatch.setattr(rehearse, "_MOST_S", 0.01)
+    with pytest.raises(BadInputError, match="takes too long") as refused:
+        rehearse.rehearse(plan(tmp_path, cib()))
+    assert "--singles" in refused.value.remedy
 
 
 def tagged(*tags: tuple[str, ...]) -> Cib:

@@ -18,6 +18,8 @@ from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, 
 
 # Pacemaker's tools refuse a CIB of a newer release, so it is given to them with the version numbers of an old one.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
+# Sections that every CIB has, but for one that is not checked against Pacemaker's schema.
+_SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 # In these elements, the attribute ``id`` is the id of another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
 
@@ -46,8 +48,16 @@ class Cib:
         return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
-        """Return a copy with the property names of Pacemaker 2, which Pacemaker's tools of any release accept."""
+        """Return a copy that Pacemaker's tools of any release accept: with the property names of Pacemaker 2.
+
+        Sections that it lacks are added.
+        """
         root = copy.deepcopy(self.root)
+        configuration = root.find("./configuration")
+        configuration = Xml.SubElement(root, "configuration") if configuration is None else configuration
+        for name in _SECTIONS:
+            if configuration.find(name) is None:
+                Xml.SubElement(configuration, name)
         root.set("crm_feature_set", _OLD_FEATURES)
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
@@ -67,10 +77,11 @@ class Cib:
         for status in root.findall("./status"):
             root.remove(status)
         nodes = root.find("./configuration/nodes")
-        listed = {node.get("uname", ""): node for node in nodes} if nodes is not None else {}
+        assert nodes is not None
+        listed = {node.get("uname", ""): node for node in nodes}
         status = Xml.SubElement(root, "status")
-        for number, name in enumerate(names if nodes is not None else (), 1):
-            if name not in listed and nodes is not None:
+        for number, name in enumerate(names, 1):
+            if name not in listed:
                 listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
             state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
             Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"})

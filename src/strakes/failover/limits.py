@@ -21,6 +21,9 @@ _MOST_ATTRIBUTES = 256  # of an element; with twice the number, Pacemaker's tool
 _MOST_ASKED_RESOURCES = 60  # up to 40 failures are simulated, all within 20 seconds
 _MOST_ASKED_PAIRS = 1000  # the time of each simulation grows in proportion
 _MOST_ASKED_ELEMENTS = 20_000  # the time to read and check them grows in proportion
+_MOST_COPIES = 3000  # of resources in clones and bundles; with three times the number, a simulation takes seconds
+# Attributes that set the number of replicas of a bundle.
+_REPLICAS = ("replicas", "promoted-max", "masters")
 # Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.
@@ -40,7 +43,20 @@ def too_much_to_ask(cib: Xml.Element) -> str:
     """Return why a CIB is too large for the policy engine, or an empty text."""
     if sum(1 for _ in cib.iter()) > _MOST_ASKED_ELEMENTS:
         return f"it has more than {_MOST_ASKED_ELEMENTS} elements"
-    return _more_than(cib, _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS)
+    return too_many_copies(cib) or _more_than(cib, _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS)
+
+
+def too_many_copies(cib: Xml.Element) -> str:
+    """Return why the clones and bundles of a CIB are too large for the policy engine, or an empty text.
+
+    The largest number of copies in the CIB counts for all of them, because defaults and references can set it.
+    """
+    given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
+    given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in _REPLICAS]
+    digits = [found[0] for text in given if (found := re.search(r"[0-9]+", text))]
+    most = max([*map(int, digits), sum(1 for _ in cib.iterfind("./configuration/nodes/node"))])
+    cloned = sum(1 for tag in ("clone", "master", "bundle") for each in cib.iter(tag) for _ in each.iter("primitive"))
+    return f"it has more than {_MOST_COPIES} copies of resources" if cloned * most > _MOST_COPIES else ""
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
@@ -54,7 +70,7 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
     """Raise ``error`` in the body after ``seconds`` of a timer (``signal.ITIMER_*``) that sends the signal ``number``.
 
-    Works only in the main thread, because other threads get no signals.
+    Works only in the main thread, because other threads get no signals. A limit inside another one pauses its timer.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,11 +81,11 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
     before = signal.signal(number, stop)
     # The timer repeats every second, because the interrupted code may catch the error.
-    signal.setitimer(timer, seconds, 1.0)
+    outer = signal.setitimer(timer, seconds, 1.0)
     try:
         yield
     finally:
-        signal.setitimer(timer, 0)
+        signal.setitimer(timer, *outer)
         signal.signal(number, before)
 
 

@@ -14,6 +14,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_kept
 from strakes.failover.behaviour import Snapshot
 from strakes.failover.cib_values import role_of
+from strakes.failover.limits import too_many_copies
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
@@ -21,13 +22,16 @@ from strakes.targets.command import CommandTimeout, run
 
 # Maximum number of transitions after an event. The time grows in proportion; more than four indicate a loop.
 TRANSITIONS = 4
+# Time limit in seconds for one simulation. Those of 60 resources take less than a second.
+_MOST_S = 20.0
 Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
     """The policy engine for one setup. It keeps files in ``directory``, which the caller removes.
 
-    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate.
+    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate,
+    and BadInputError for a CIB with too many copies of resources.
     """
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
@@ -37,6 +41,9 @@ class PolicyEngine:
                 where="crm_simulate",
                 remedy="Install Pacemaker's command line tools (Debian: pacemaker-cli-utils, RHEL: pacemaker-cli).",
             )
+        if why := too_many_copies(setup.pacemaker.root):
+            remedy = "Lower clone-max or replicas to the number of copies that the nodes run."
+            raise BadInputError("this CIB cannot be simulated", where=setup.where, why=why, remedy=remedy)
         self._setup, self._cib, self._directory = setup, setup.pacemaker, directory
         self._numbers = itertools.count()
         self._limit_s, self._until = limit_s, time.monotonic() + limit_s
@@ -145,16 +152,24 @@ class PolicyEngine:
         left_s = self._until - time.monotonic()
         if left_s <= 0:
             raise CommandTimeout(f"the simulations did not end within {self._limit_s:g} s")
-        done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], left_s)
+        limit_s = min(left_s, _MOST_S)
+        try:
+            done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], limit_s)
+            document = Xml.fromstring(done.stdout)
+        except CommandTimeout as error:
+            what = f"a simulation did not end within {limit_s:.3g} s"
+            raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
+        except Xml.ParseError:
+            document = None
         # If the actions form a loop, crm_simulate fails but prints them. If it refuses the CIB, it writes no graph.
-        if not graph.exists() or not out.exists() or not done.stdout.startswith("<"):
+        if not graph.exists() or not out.exists() or document is None:
             raise BadInputError(
                 "the policy engine refuses the configuration",
                 where=" ".join(words) or self._setup.where,
                 why=(done.stderr.strip() or done.stdout.strip())[-400:],
                 remedy="strakes failover check DIR lists the mistakes.",
             )
-        return Xml.fromstring(done.stdout), out
+        return document, out
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.failover.limits import ended_after
 from strakes.failover.rehearsal_room import RoomPart, Scene, parts_of
 from strakes.failover.rehearsal_story import Story
 from strakes.failover.setup import Setup
+
+# Time limit in seconds for a rehearsal. Pairs take most of it: with twice the number of parts, four times as long.
+_MOST_S = 1800.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Rehearsal:
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
     """Rehearse every single failure, and with ``doubles`` every pair.
 
-    Raises EnvironmentLacksError without crm_simulate, and BadInputError if there is no CIB or no service starts.
+    Raises EnvironmentLacksError without crm_simulate, and BadInputError without a CIB or services, or after the
+    time limit.
     """
     if setup.cib is None:
         raise BadInputError(
@@ -35,7 +41,16 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
             where=setup.where,
             remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or its crm or pcs commands.",
         )
-    with tempfile.TemporaryDirectory(prefix="strakes-") as place:
+    late = BadInputError(
+        "the rehearsal takes too long",
+        where=setup.where,
+        why=f"it did not end within {_MOST_S:g} s",
+        remedy="Give --singles, which leaves out pairs of failures."
+        if doubles
+        else "Rehearse fewer nodes or resources.",
+    )
+    limit = ended_after(_MOST_S, late, signal.ITIMER_REAL, signal.SIGALRM)
+    with tempfile.TemporaryDirectory(prefix="strakes-") as place, limit:
         story = Story(setup, Path(place))
         parts = (
             *parts_of(story.cluster),

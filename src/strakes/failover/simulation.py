@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Behaviour, Snapshot
@@ -37,7 +36,7 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         try:
             return _behaviour(setup, PolicyEngine(setup, Path(name), _LIMIT_S))
-        except (BadInputError, EnvironmentLacksError, Xml.ParseError):
+        except (BadInputError, EnvironmentLacksError):
             return None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from strakes.base.errors import MeasurementError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.main import COMMANDS, _load, cli, run
 from strakes.cli.options import (
     BYTES,
@@ -113,7 +113,7 @@ def test_an_output_on_standard_output_ends_with_a_newline(capsys: pytest.Capture
 
 
 def test_an_output_whose_directory_vanished_names_the_command_that_shows_the_run(tmp_path: Path) -> None:
-    with pytest.raises(MeasurementError) as caught:
+    with pytest.raises(EnvironmentLacksError) as caught:
         Output(tmp_path / "gone" / "out.json").write("{}")
     assert "strakes report latest" in caught.value.remedy
 

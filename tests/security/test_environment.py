@@ -28,9 +28,10 @@ def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["runs --json", "study list", "--help", "--version"])
-def test_a_full_standard_output_is_reported(command: str, tmp_path: Path) -> None:
-    done = shell(f'"$@" {command} >/dev/full', tmp_path)
+def test_a_full_standard_output_is_reported(command: str, unbuffered: str, tmp_path: Path) -> None:
+    done = shell(f'"$@" {command} >/dev/full', tmp_path, PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 3, done.stderr
     assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
     assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr

@@ -16,6 +16,8 @@ from strakes.cli.options import (
     argument,
     command_named,
     option,
+    prints_summary,
+    write_document,
     write_json,
 )
 from strakes.cli.say import say, say_sentences
@@ -63,8 +65,9 @@ def command(
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
     if html is not None:
-        html.write(render_comparison_page(comparison))
-    if write_json(json, {**to_document(in_english), "failures": list(met)}, html):
+        write_document(html, render_comparison_page(comparison))
+    write_json(json, {**to_document(in_english), "failures": list(met)})
+    if prints_summary(json, html):
         say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)

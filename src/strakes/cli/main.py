@@ -255,9 +255,15 @@ def _invoke(arguments: list[str]) -> int:
             if arguments and not {"--help", "-h"} & set(arguments):  # help must change nothing
                 _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
+            status = result if isinstance(result, int) else 0
+            from strakes.cli.options import FAILED_OUTPUTS
+
+            for error in ctx.meta.get(FAILED_OUTPUTS, ()):
+                status = status or error.exit_status
+                _complain(error)
     except click.exceptions.Exit as end:
         return end.exit_code
-    return result if isinstance(result, int) else 0
+    return status
 
 
 def _require_limits() -> None:

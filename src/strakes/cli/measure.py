@@ -13,7 +13,7 @@ import click
 from strakes.base.errors import InterruptedByUser
 from strakes.base.foreign_text import command_line
 from strakes.base.language import ENGLISH, current, english
-from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
+from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, prints_summary, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
@@ -68,7 +68,7 @@ def measure(request: Request, options: Measuring) -> int:
 
 
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
-    """Store the findings of a run, write its report and print the summary, even if the report cannot be written.
+    """Store the findings of a run, write JSON and report, and print the summary, even if these cannot be written.
 
     ``asked``: whether to write the report. Return whether the summary was printed: not if standard output is for JSON.
     """
@@ -78,9 +78,9 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
         with english():  # programs read the findings
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
-        printed = write_json(report.json, asdict(in_english), report.html)
-        written = None
+        printed, written = prints_summary(report.json, report.html), None
         try:
+            write_json(report.json, asdict(in_english))
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)

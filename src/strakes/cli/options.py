@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hin
 
 import click
 
-from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_whole
 from strakes.base.units import parse_bytes, parse_seconds, typed_bytes
 from strakes.runs.choice import with_launcher
@@ -244,7 +244,7 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the document; replace a file atomically. Raises MeasurementError if it cannot be written."""
+        """Write the document; replace a file atomically. Raises EnvironmentLacksError if it cannot be written."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
@@ -253,7 +253,7 @@ class Output:
         except OSError as error:
             remedy = "Name another file. A measurement is not lost; write its report again: strakes report latest"
             where, why = str(self.path), error.strerror or str(error)
-            raise MeasurementError("the result cannot be written", where=where, why=why, remedy=remedy) from error
+            raise EnvironmentLacksError("the result cannot be written", where=where, why=why, remedy=remedy) from error
 
 
 class OutputType(PlaceType):
@@ -275,21 +275,33 @@ class OutputType(PlaceType):
         return Output(path)
 
 
-def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
+# Key of the errors to print at the end of a command, in the meta data of click's context.
+FAILED_OUTPUTS = "strakes.cli.failed_outputs"
+
+
+def prints_summary(*outputs: Output | None) -> bool:
+    """Return whether to print a summary: not if one of the documents goes to standard output."""
+    return all(output is None or output.path is not None for output in outputs)
+
+
+def write_document(output: Output | None, text: str) -> bool:
     """Write the document if there is an output. Return whether to print a summary.
 
-    No summary is printed if this document or one of ``others`` goes to standard output.
+    If it cannot be written, the command still prints its result; the error follows at its end.
     """
     if output is not None:
-        output.write(text)
-    return all(destination is None or destination.path is not None for destination in (output, *others))
+        try:
+            output.write(text)
+        except EnvironmentLacksError as error:
+            click.get_current_context().meta.setdefault(FAILED_OUTPUTS, []).append(error)
+    return prints_summary(output)
 
 
-def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
+def write_json(output: Output | None, document: object) -> bool:
     """Write the document as JSON if there is an output. Return the same as ``write_document``."""
     from strakes.base.finite import to_json
 
-    return write_document(output, "" if output is None else to_json(document, indent=1), *others)
+    return write_document(output, "" if output is None else to_json(document, indent=1))
 
 
 PATH = PlaceType("file", "file")

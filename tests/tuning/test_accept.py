@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from strakes.base.units import GIB, MIB
 from strakes.model.cell import Cell
 from strakes.model.phases import SmallFilesPhase, StreamPhase
 from strakes.model.plan import Phase
+from strakes.model.portrait import Portrait, RunWarning
 from strakes.model.results import Results
 from strakes.predict.asked import Stated, parse_asked
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of
+from strakes.report.summary import warnings_in_short
 from strakes.runs.store import Store
 from strakes.stats.usl import Law
 from strakes.studies.client_scaling import ClientScaling
@@ -26,7 +29,17 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.stream import Stream
 from strakes.studies.study import Study
 from strakes.survey.analysis_build import results_of
-from strakes.tuning.accept_judge import FAIL, PASS, PREDICTED_FAIL, PREDICTED_PASS, UNKNOWN, Answer, judge
+from strakes.tuning.accept_judge import (
+    FAIL,
+    PASS,
+    PREDICTED_FAIL,
+    PREDICTED_PASS,
+    UNKNOWN,
+    Answer,
+    judge,
+    render,
+    to_document,
+)
 from strakes.tuning.accept_needs import Need, needs_from_toml
 from studies.world import context, store_run, stored, visits_of
 
@@ -98,6 +111,39 @@ def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_on
     assert remote.verdict == UNKNOWN and "several" in remote.limits
 
 
+@pytest.mark.parametrize(
+    ("best", "grows", "verdict"),
+    [(4, False, FAIL), (1, False, FAIL), (16, False, FAIL), (16, True, UNKNOWN)],
+)
+def test_a_rate_fails_unless_it_still_grew_at_the_largest_number_of_ranks(
+    answer: Answering, best: int, grows: bool, verdict: str
+) -> None:
+    def rates(_phase: Phase, ranks: int) -> float:
+        return 1000.0 * ranks if grows else 1000.0 if ranks == best else 970.0
+
+    found = answer(Need("n", "files-per-hour", 57_500_000 * 10), ClientScaling(), rates)
+    assert found.verdict == verdict, found
+    assert ("16 ranks of one node were not faster than fewer" in found.limits) == (verdict == FAIL)
+
+
+def test_too_few_runs_of_the_largest_number_of_ranks_ask_for_a_larger_budget(answer: Answering) -> None:
+    def rates(_phase: Phase, ranks: int) -> float:
+        return 1000.0 if ranks == 4 else 950.0
+
+    found = answer(Need("n", "files-per-hour", 1e9), ClientScaling(), rates, noise=0.5, blocks=5)
+    assert found.verdict == UNKNOWN and "larger --budget" in found.limits, found
+
+
+def test_clients_fail_a_need_that_they_could_not_reach_in_proportion(answer: Answering) -> None:
+    need = Need("n", "clients", 100, files_per_hour_each=20_000_000)  # one client writes 3,600,000
+    found = answer(need, ClientScaling())
+    assert found.verdict == FAIL and "100 clients would reach only" in found.limits
+    assert answer(replace(need, files_per_hour_each=3_000_000), ClientScaling()).verdict != FAIL
+    grows = answer(need, ClientScaling(), lambda _phase, ranks: 1000.0 * ranks, remote=True)
+    assert grows.verdict != FAIL, "more ranks of one client may do more"
+    assert answer(need, ClientScaling(), saturated, remote=True).verdict == FAIL
+
+
 def test_an_interval_that_contains_the_need_gives_no_verdict(answer: Answering) -> None:
     need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
     assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
@@ -120,7 +166,7 @@ def test_a_need_that_the_run_did_not_measure_names_the_command_that_does(tmp_pat
 def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering) -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
     assert near.verdict == PREDICTED_PASS and near.forecast and "with 100 clients" in near.found
-    many = answer(Need("n", "clients", 100, files_per_hour_each=20_000_000), ClientScaling(), saturated)
+    many = answer(Need("n", "clients", 100, files_per_hour_each=3_000_000), ClientScaling(), saturated)
     assert many.verdict == PREDICTED_FAIL
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
@@ -128,7 +174,7 @@ def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering
 
 def test_a_measurement_with_more_clients_proves_nothing_about_fewer(answer: Answering) -> None:
     # 4 clients write 3,700 files a second, 3 of them 2,870.
-    need = Need("n", "clients", 3, files_per_hour_each=3600 * 3300 / 3)
+    need = Need("n", "clients", 3, files_per_hour_each=3600 * 2950 / 3)
     assert answer(need, ClientScaling()).verdict not in (PASS, FAIL)
     between = answer(Need("n", "clients", 5, files_per_hour_each=20_000), ClientScaling())
     assert between.verdict == PREDICTED_PASS and "exactly that many" in between.limits
@@ -208,7 +254,34 @@ def test_the_command_answers_every_need_and_fails_if_one_fails(strakes: StrakesR
     needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
     again = strakes("accept", needs, "--from", document["run"])
     assert again.returncode == 1
-    assert again.stdout.splitlines()[3].startswith("FAIL")
+    assert again.stdout.split("\n\n")[1].startswith("FAIL")
+
+
+def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n")
+    done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "/dev/full", "--html", "/dev/full", "-q")
+    assert done.returncode == 3 and "\nPASS     bytes: 1 KiB\n" in done.stdout, done.stdout
+    assert "the report could not be written" in done.stderr and "the result cannot be written" in done.stderr
+    again = strakes("report", "latest", "--json", "/dev/full")
+    assert again.returncode == 3 and "How fast it is" in again.stdout
+    assert "\nPASS     bytes: 1 KiB\n" in strakes("report", "latest").stdout
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
+    failed = strakes("accept", needs, "--from", "latest", "--json", "/dev/full")
+    assert failed.returncode == 1 and "FAIL" in failed.stdout
+    assert "the result cannot be written" in failed.stderr
+    forecast = strakes("predict", "latest", "--at", "clients=4", "--json", "/dev/full")
+    assert forecast.returncode == 3 and forecast.stdout and "the result cannot be written" in forecast.stderr
+
+
+def test_the_warnings_of_a_run_come_before_its_verdicts() -> None:
+    warnings = (RunWarning("short-phases", "t", "r"), RunWarning("background-load", "Others ran.", "Stop them."))
+    portrait = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), warnings)
+    lines = warnings_in_short(portrait, 90)
+    assert lines == ["Others ran. Stop them.", "Keep in mind: Phases were too short for a sustained rate."]
+    assert render(to_document("t", "latest", ()), lines).splitlines()[2:4] == lines
 
 
 def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import click
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shell_line
-from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, write_json
+from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, prints_summary, write_json
 from strakes.cli.say import say
 
 
@@ -24,16 +27,19 @@ def command(
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
     A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
-    examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL.
+    examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL, else
+    with status 3 if a file cannot be written.
     """
     from strakes.cli.measure import analyse, perform, request_from, write_report
     from strakes.predict.gather import figures_of
+    from strakes.report.summary import warnings_in_short
     from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.studies.registry import study_named
     from strakes.survey.analysis_build import results_of
-    from strakes.tuning.accept_judge import FAIL, judge, render, to_document
+    from strakes.tuning.accept_judge import FAIL, WIDTH_COLUMNS, judge, render, to_document
     from strakes.tuning.accept_needs import needs_from_toml
+    from strakes.tuning.portraits import build_portrait
 
     title, wanted = needs_from_toml(needs)
     if from_run is not None:
@@ -55,13 +61,27 @@ def command(
         command = "" if own else shell_line(["strakes", "accept", str(needs), str(run.manifest["target"])])
         answers = judge(wanted, run.facts, results_of(run), figures, command)
     document = to_document(title, run.id, answers)
+    portrait = cache(partial(analyse if from_run is None else build_portrait, run))
+    status = 0
     if from_run is None:
-        run.write_answers(document)
-    if write_json(sampling.json, document):
-        click.echo(render(title, run.id, answers))
-    if from_run is None:
-        try:
-            write_report(analyse(run), run, sampling.html)
-        except StrakesError as error:  # the verdicts are valid even without a report
-            say(f"strakes: the report could not be written: {error} Later: strakes report {run.id}", err=True)
-    return 1 if any(answer.verdict == FAIL for answer in answers) else 0
+        status = _attempt("verdicts", lambda: run.write_answers(document))
+    if prints_summary(sampling.json):
+        warnings: list[str] = []
+        with suppress(StrakesError):  # the verdicts are valid even without a report
+            warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
+        click.echo(render(document, warnings))
+    write_json(sampling.json, document)
+    if from_run is None or sampling.html is not None:
+        lost = _attempt("report", lambda: write_report(portrait(), run, sampling.html), f"strakes report {run.id}")
+        status = max(status, lost if sampling.html is not None else 0)
+    return 1 if any(answer.verdict == FAIL for answer in answers) else status
+
+
+def _attempt(what: str, write: Callable[[], object], later: str = "") -> int:
+    """Write something without which the verdicts are valid. Print an error; return the exit status."""
+    try:
+        write()
+    except StrakesError as error:
+        say(f"strakes: the {what} could not be written: {error}{f' Later: {later}' if later else ''}", err=True)
+        return EnvironmentLacksError.exit_status
+    return 0

@@ -17,9 +17,14 @@ def command(run: StoredRun, report: Report) -> int:
     before it.
     """
     from strakes.cli.measure import conclude
+    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
+    from strakes.tuning.accept_judge import render
 
-    conclude(Store().open(run), report)
+    stored = Store().open(run)
+    if conclude(stored, report) and (answers := stored.answers) is not None:
+        with told_as_damage(stored):
+            click.echo(f"\n{render(answers)}")
     return 0
 
 

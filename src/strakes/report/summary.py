@@ -114,6 +114,16 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(*wrap(ended_early(portrait), width), style="yellow")
 
 
+def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
+    """Return lines with the warnings that affect every figure, and lines with the titles of all others."""
+    seen = notices(portrait)
+    later = dict.fromkeys(title_of_warning(notice.code) for notice in seen if notice.code not in FIRST)
+    texts = [notice.advice for notice in seen if notice.code in FIRST]
+    if later:
+        texts.append(f"Keep in mind: {'; '.join(later)}.")
+    return [line for text in texts for line in wrap(text, width, 2)]
+
+
 _WORD_COLUMNS = 6
 _TITLE_COLUMNS = 34
 

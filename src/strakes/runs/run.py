@@ -168,6 +168,12 @@ class Run:
         """Store the findings of the run, even long after its end; replaces earlier findings."""
         write_json(self.path / "findings.json", findings)
 
+    @property
+    def answers(self) -> dict[str, Any] | None:
+        """Return the verdicts of ``strakes accept``, or None for other runs."""
+        path = self.path / "answers.json"
+        return read_json(path) if path.exists() else None
+
     def write_answers(self, answers: Mapping[str, object]) -> None:
         """Store the verdicts on the needs that the user stated; replaces earlier verdicts."""
         write_json(self.path / "answers.json", answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,7 +17,8 @@ from strakes.predict.levels import FigureLevels, Scale
 from strakes.predict.model import COVERAGE
 from strakes.report.numbers import percent, show
 from strakes.report.summary import wrap
-from strakes.survey.analysis_answers import answer_among
+from strakes.stats.grades import GOOD_ENOUGH, Choice, grade
+from strakes.studies.compose import log_values
 from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
@@ -25,7 +27,7 @@ PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S = 3600.0
-_WIDTH_COLUMNS = 96
+WIDTH_COLUMNS = 96
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def judge(
 ) -> tuple[Answer, ...]:
     """Return an answer to each need. A needed rate passes if the lower end of the measured interval reaches it.
 
-    The need fails only if the upper end is below it *and* more clients or ranks could not help. ``figures``: measured
+    The need fails only if the upper end is below it *and* more clients or ranks are not faster, or could not reach it
+    even if the rate grew in proportion to them. ``figures``: measured
     levels, for forecasts with a number of clients that was not measured. ``command``: the command that measures all
     needs, if this run did not.
     """
@@ -165,9 +168,16 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         return asked.answer(UNKNOWN, _without_interval(asked, evidence), "Give a larger --budget.")
     best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     answer = _judged(asked, best, evidence)
-    if answer.verdict != FAIL or (not evidence.remote and _has_levelled_off(measured, evidence.results)):
+    if answer.verdict != FAIL:
         return answer
-    if not evidence.remote:
+    largest = _where_levelled_off(measured, evidence, by_ranks=not evidence.remote)
+    if largest is not None:
+        return replace(answer, limits=f"{_say_size(largest)} were not faster than fewer. {answer.limits}")
+    most = max(measured, key=lambda cell: evidence.scale_of(cell).ranks)
+    if not evidence.remote and evidence.scale_of(most).ranks > evidence.scale_of(best).ranks:
+        size = _say_size(evidence.scale_of(most))
+        why = f"With {size} it was not faster, but too few runs exclude that the rate grows: give a larger --budget."
+    elif not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
     elif evidence.scale_of(best).clients > 1:
         why = "These nodes do not meet the need; more nodes might, so measure from more."
@@ -188,13 +198,50 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
     )
 
 
-def _has_levelled_off(measured: Sequence[Measured], results: Results) -> bool:
-    """Return whether the rate is shown to level off before the largest measured number of ranks."""
-    cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
-    if len(cells) < 2:
-        return False
-    answer = answer_among(cells, results, ordered=True)
-    return answer is not None and answer.grade != "undecided" and answer.measure != cells[-1].id
+def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by_ranks: bool) -> Scale | None:
+    """Return the largest measured scale if it is shown not to be better than a smaller one, else None.
+
+    It is not better if the interval of its ratio to a smaller one does not exceed GOOD_ENOUGH. ``by_ranks``: compare
+    numbers of ranks, not of clients.
+    """
+    best: dict[int, Measured] = {}
+    for cell in sorted(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0):
+        scale = evidence.scale_of(cell)
+        best[scale.ranks if by_ranks else scale.clients] = cell
+    cells = [best[size] for size in sorted(best)]
+    (answer,) = grade([Choice(tuple(map(log_values, cells)))])
+    if answer is None:
+        return None
+    most = len(cells) - 1
+    if answer.chosen == most:
+        level = any(one.high <= GOOD_ENOUGH for one in answer.others)
+    else:
+        level = any(one.level == most and 1 / one.low <= GOOD_ENOUGH for one in answer.others)
+    return evidence.scale_of(cells[most]) if level else None
+
+
+def _out_of_reach(
+    asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence, *, local: bool
+) -> Answer | None:
+    """Return FAIL if the rate could not reach the need even if it grew in proportion to the clients, else None.
+
+    ``local``: ranks count as clients.
+    """
+    if any(map(held_back, measured)):
+        return None
+    scales = {cell.id: evidence.scale_of(cell) for cell in measured}
+    sizes = {name: scale.ranks if local else scale.clients for name, scale in scales.items()}
+    most = {cell.id: (cell.estimate.high or math.inf) / sizes[cell.id] for cell in measured if cell.estimate}
+    if not most or clients < min(sizes.values()) or (reached := max(most.values()) * clients) >= asked.at_least:
+        return None
+    best = max(most, key=most.__getitem__)
+    # On a network file system, a client may do more with more ranks.
+    alike = [cell for cell in measured if sizes[cell.id] == sizes[best]]
+    if not local and _where_levelled_off(alike, evidence, by_ranks=True) is None:
+        return None
+    found = f"at most {asked.show(most[best])} for each client, with {_say_size(scales[best])}"
+    limits = f"Even in proportion to this, {counted(clients, 'client')} would reach only {asked.show(reached)}."
+    return asked.answer(FAIL, found, limits, (best,))
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
@@ -226,6 +273,8 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     for cell in measured:
         if evidence.scale_of(cell) == answer.scale:
             return _judged(asked, cell, evidence)
+    if (failed := _out_of_reach(asked, clients, measured, evidence, local=figure.local)) is not None:
+        return failed
     ids = evidence.results.ids(asked.cells)
     sizes = sorted({(level.scale.clients, level.scale.ranks) for level in figure.levels})
     fewest, most = (Scale(*sizes[place]) for place in (0, -1))
@@ -257,7 +306,7 @@ def _say_size(scale: Scale) -> str:
     return f"{counted(scale.ranks, 'rank')} of {counted(scale.clients, 'client')}"
 
 
-def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, object]:
+def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the answers as JSON values; rates in B/s or per second, times in seconds."""
     counts, listed = _counts(answers), [asdict(answer) for answer in answers]
     return {"schema": 1, "title": title, "run": run, "counts": counts, "answers": listed}
@@ -267,12 +316,15 @@ def _counts(answers: Sequence[Answer]) -> dict[str, int]:
     return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
 
 
-def render(title: str, run: str, answers: Sequence[Answer]) -> str:
-    """Return a block of text for each need: verdict, requirement, result, and the limits of the result."""
-    lines = [for_terminal(title), f"run {run}", ""]
-    for answer in answers:
-        lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
-        found = f"{'forecast' if answer.forecast else 'measured'}: {answer.found}"
-        lines += [f"         {line}" for text in (found, answer.limits) for line in wrap(text, _WIDTH_COLUMNS - 9)]
-    summary = ", ".join(f"{number} {verdict}" for verdict, number in _counts(answers).items() if number)
-    return "\n".join([*lines, "", summary])
+def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
+    """Return a block of text for each need of a document: verdict, requirement, result, and the limits of the result.
+
+    ``warnings``: lines to print above the verdicts.
+    """
+    lines = [document["title"], f"run {document['run']}", *warnings, ""]
+    for answer in document["answers"]:
+        lines.append(f"{answer['verdict']:<8} {answer['need']['name']}: {answer['wanted']}")
+        found = f"{'forecast' if answer['forecast'] else 'measured'}: {answer['found']}"
+        lines += [f"         {line}" for text in (found, answer["limits"]) for line in wrap(text, WIDTH_COLUMNS - 9)]
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in document["counts"].items() if number)
+    return "\n".join(map(for_terminal, [*lines, "", summary]))

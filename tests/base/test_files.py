@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import read_below, write_below, write_whole
+from strakes.base.files import read_below, read_whole, write_below, write_whole
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
@@ -100,6 +100,29 @@ def test_a_name_that_somebody_else_exchanges_meanwhile_leads_to_no_other_file(
     write_whole(page, b"new")
     assert victim.read_text() == "old"
     os.close(reader)
+
+
+def test_a_pipe_of_ours_that_nobody_reads_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(OSError, match="No such device"):
+        write_whole(tmp_path / "link", b"text")
+
+
+def test_what_is_appended_to_a_file_while_it_is_read_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, really = tmp_path / "file", os.fstat
+    file.write_bytes(b"text")
+
+    def grown(descriptor: int) -> os.stat_result:
+        before = really(descriptor)
+        file.write_bytes(b"text" * 100)
+        return before
+
+    with file.open("rb") as opened:
+        monkeypatch.setattr(os, "fstat", grown)
+        assert read_whole(opened, file, 1000) == b"text"
 
 
 def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:

@@ -307,10 +307,10 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
     """Return the content of an open file. Raises BadInputError if it is too large or has no end, OSError."""
     content = bytearray()
-    # The reported size can be wrong: files in /proc have a size of 0, and other files can grow.
+    # Files in /proc have a size of 0. What others append to a file while it is read is left out.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
-        piece = file.read(max(_PIECE_BYTES, size + 1 - len(content)))
+        piece = file.read(size - len(content) if size else _PIECE_BYTES)
         if piece is None:
             # The read would have to wait, as for some files in /proc.
             raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
@@ -380,6 +380,14 @@ def _open_below(root: Path, name: str) -> int:
             os.close(directory)
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without links, or as it is if somebody exchanges a part of it meanwhile."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return path.absolute()
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file atomically and keep its mode. Raises OSError.
 
@@ -429,7 +437,10 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
             return None
         # Write to a device or pipe. Links such as /proc/PID/fd/N are opened by name: the open file may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
-        with os.fdopen(os.open(way[0], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, dir_fd=way[1]), "wb") as file:
+        # O_NONBLOCK: a pipe that nobody reads is an error (ENXIO), not a wait without end.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        with os.fdopen(os.open(way[0], flags, dir_fd=way[1]), "wb") as file:
+            os.set_blocking(file.fileno(), True)
             file.write(content)
         return None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.base.errors import BadInputError
+from strakes.base.files import real_path
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
 from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
@@ -73,7 +74,7 @@ def command(
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
     """Return the request to run a plan in these directories. Raises BadInputError for too few ranks."""
     context = click.get_current_context()
-    if len({path.resolve() for path in directories}) < len(directories):
+    if len(set(map(real_path, directories))) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
     if len(directories) > ranks:
         what = f"there are {len(directories)} directories for {counted(ranks, 'rank')}"

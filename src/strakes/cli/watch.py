@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import default_root
+from strakes.base.files import default_root, real_path
 from strakes.base.units import counted
 from strakes.cli.options import (
     DIRECTORY,
@@ -254,8 +254,8 @@ def report_command(
 def _spare(output: Output | None, *used: Path) -> None:
     """Raise BadInputError if the output would overwrite one of the files that are ``used`` as input."""
     if output is not None and output.path is not None:
-        path = output.path.resolve()
-        if any(path == place.resolve() or (place.is_dir() and path.parent == place.resolve()) for place in used):
+        path = real_path(output.path)
+        if any(path == place or (place.is_dir() and path.parent == place) for place in map(real_path, used)):
             where, remedy = str(output.path), "Give the name of another file."
             raise BadInputError("the result would overwrite its input", where=where, remedy=remedy)
 

@@ -80,6 +80,13 @@ def test_hints_are_not_read_through_a_link_or_a_pipe(tmp_path: Path) -> None:
             phase_with(f'"{name}"', folder)
 
 
+@pytest.mark.parametrize("hints", [r'"hints\u0000"', r'{ a = "b\u0000" }', r'{ "a\u0000" = "b" }', '"hints"'])
+def test_a_zero_byte_in_a_plan_or_its_hints_is_refused(tmp_path: Path, hints: str) -> None:
+    (tmp_path / "hints").write_text("cb_nodes 4\0\n")
+    with pytest.raises(BadInputError):
+        phase_with(hints, tmp_path)
+
+
 def test_a_line_that_is_no_hint_is_not_quoted(tmp_path: Path) -> None:
     (tmp_path / "hints").write_text("cb_nodes 4\nroot:secret\n")
     with pytest.raises(BadInputError) as caught:

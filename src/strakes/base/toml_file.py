@@ -143,7 +143,19 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
     try:
         if "k." * (_MOST_DOTS + 1) in _TOKEN.sub(lambda token: _SHAPES[token.lastgroup], text):
             raise ValueError(f"a key has more than {_MOST_DOTS} dots")
-        return TomlFile(name, text, tomllib.loads(text))
+        values = tomllib.loads(text)
+        if any("\0" in each for each in _texts(values)):
+            raise ValueError("a text has a zero byte, which no name of a file and no argument of a program can have")
+        return TomlFile(name, text, values)
     except (ValueError, RecursionError) as error:
         remedy = "Correct that line. Put text in quotes, and use a key only once in a table."
         raise BadInputError(f"{what} is not valid TOML", where=name, why=str(error), remedy=remedy) from error
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield all keys and texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(each)

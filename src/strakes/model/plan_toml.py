@@ -70,7 +70,9 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         except UnicodeDecodeError as error:
             raise BadInputError("the hints file cannot be read", where=str(file), why=str(error)) from error
         lines = [line.split("#")[0].split() for line in text.splitlines()]
-        if wrong := [index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2)]:
+        if wrong := [
+            index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2) or "\0" in "".join(words)
+        ]:
             raise BadInputError(
                 "a line of the hints file is not a name and a value",
                 where=f"{file}, line {wrong[0]}",

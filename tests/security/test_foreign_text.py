@@ -89,6 +89,7 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
     (repeat, *_) = build_portrait(stored).reproduce
     assert "rm -rf" in repeat
     assert repeat == shlex.join(shlex.split(repeat))
+    assert "\r" not in to_csv(stored)
     for row in csv.reader(io.StringIO(to_csv(stored))):
         assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for cell in row)
     said = CliRunner().invoke(cli, ["runs"]).output
@@ -166,6 +167,8 @@ COMMANDS = [
     "tool --password hidden --token=hidden --secret 'hid den' --passwd=hidden",
     "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' ssh host",
     "mpiexec -genv MY_TOKEN hidden tool",
+    "tool --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden --access-key hidden",
+    "mount.cifs //me:hidden@srv/share /m && sshfs me:hidden@srv:/share /m",
     "curl -u me:hidden -H 'Authorization: Bearer hidden' -H Authorization:hidden host",
 ]
 
@@ -209,3 +212,20 @@ def test_the_source_of_a_mount_has_no_secret_whoever_reads_it() -> None:
     )
     assert "hidden" not in repr(web) and "user_id=0" in web.all_options and "dav.example.org" in web.source
     assert ceph.source == "me@1-2.keyfs=/"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("//me:hidden@srv/share", "//...@srv/share"),
+        ("me:hidden@srv:/share", "...@srv:/share"),
+        ("srv:/share?token=hidden", "srv:/share?..."),
+        ("//srv/share?password=hidden", "//srv/share?..."),
+        *(
+            (same, same)
+            for same in ("srv:/a@b", "1.2.3.4@tcp:5.6.7.8@tcp:/fs", "[fe80::1]:/a@b", "h:6789:/a@b", "/a?b")
+        ),
+    ],
+)
+def test_the_source_of_a_mount_without_a_scheme_has_no_secret(source: str, shown: str) -> None:
+    assert parse_mountinfo(f"36 35 0:9 / /a rw - x {source} rw\n")[0].source == shown

@@ -15,12 +15,15 @@ from collections.abc import Sequence
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
+# A user with a password before a host without a scheme, as in sources of mounts. The limits are as below.
+_LOGIN = re.compile(r"""(?<![^\s'"=])(//)?[^\s/?#@:'"\[]{1,200}:(?:(?!:/)[^\s/'"]){1,200}@""")
 # A value of an option or a variable whose name says that it is secret. A short number after -p is a port. The
 # limits and the beginnings of words keep the time proportional to the text, which may be input of any length.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?(?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY)[\w.-]{0,200}=)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
-    |(?P<option>(?<!\S)(?:--(?:password|passwd|token|secret)\s+|(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
+    |(?P<option>(?<!\S)(?:--?(?:[\w-]{0,200}[_-])?(?:pass|password|passwd|passphrase|token|secret|(?:api|access)[_-]?key)\s+
+    |(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*|\bAuthorization:\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,
@@ -85,7 +88,22 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("sshpass -p secret ssh -p 22 {host} --token=secret 'API_KEY=a secret' mkdir -p /x")
     "sshpass -p ... ssh -p 22 {host} --token=... 'API_KEY=...' mkdir -p /x"
     """
-    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _ADDRESS.sub(_host_alone, text))
+    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(text))
+
+
+def source_without_secrets(source: str) -> str:
+    """Hide users, passwords and queries in the source of a mount, which can have any text after a "=".
+
+    >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
+    ('//...@srv/share?...', 'me@1.keyfs=/')
+    """
+    hidden = _without_logins(source)
+    local = source.startswith("/") and not source.startswith("//")
+    return hidden if local or "?" not in hidden else hidden.partition("?")[0] + "?..."
+
+
+def _without_logins(text: str) -> str:
+    return _LOGIN.sub(r"\1...@", _ADDRESS.sub(_host_alone, text))
 
 
 def _host_alone(address: re.Match[str]) -> str:
@@ -114,5 +132,5 @@ def for_csv(value: object) -> object:
         return value
     # Some spreadsheets skip leading white space and invisible characters. File names need not be UTF-8; a CSV file is.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
-    text = escaped(value)
+    text = escaped(value, kept="\n\t")  # programs differ in whether a carriage return ends a row
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.base.foreign_text import without_secrets
+from strakes.base.foreign_text import source_without_secrets, without_secrets
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -74,7 +74,7 @@ def _parse_line(line: str) -> Mount:
         mount_point=unescape(fields[4]),
         options=tuple(unescape(fields[5]).split(",")),
         file_system=unescape(fields[dash + 1]),
-        source=without_secrets(source) if "://" in (source := unescape(fields[dash + 2])) else source,
+        source=source_without_secrets(unescape(fields[dash + 2])),
         super_options=tuple(without_secrets(each) for each in unescape(super_options).split(",") if each),
     )
 

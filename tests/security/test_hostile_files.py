@@ -228,6 +228,15 @@ def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pyte
     assert "too large" in refuse(read_table, path).what
 
 
+def test_a_file_with_too_many_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.interop.formats._MOST_RESULTS", 10)
+    path = tmp_path / "result.txt"
+    path.write_text("Max Write: 1.00 MiB/sec (1.00 MB/sec)\n" * 10)
+    assert len(read_file(path).tests) == 10
+    path.write_text("Max Write: 1.00 MiB/sec (1.00 MB/sec)\n" * 11)
+    assert "too large" in refuse(read_file, path).what
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> None:
     path = tmp_path / "large"

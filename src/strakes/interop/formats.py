@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -29,6 +29,8 @@ from strakes.interop.reader_pasted import UTF_16, plain_text
 MOST_BYTES = 256 * 1024 * 1024
 # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
+# Maximum number of results in a file; each test becomes a run of the store.
+_MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # places in a message, whose length grows in proportion
 _Text = TypeVar("_Text")
 
@@ -126,8 +128,13 @@ def read_file(path: Path) -> ResultFile:
     if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
-    parts = list(_parts(text))
-    results = [result for _, found, _ in parts for result in found]
+    parts, results = list[tuple[str, list[Result], str]](), list[Result]()
+    for part in _parts(text):
+        parts.append(part)
+        results += part[1]
+        if len(results) > _MOST_RESULTS:
+            why, remedy = f"it has more than {_MOST_RESULTS} results", "Import parts of it."
+            raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:
@@ -165,7 +172,7 @@ def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
 def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
     """Yield the results in a text. If the reader fails, yield the lines of ``block`` as not read, and stop."""
     try:
-        for result in read(text):
+        for result in islice(read(text), _MOST_RESULTS + 1):
             yield replace(result, form=name) if isinstance(result, Foreign) else result
     except _FAULTS as error:
         yield block.unread(f"{name}: {error}")

@@ -49,7 +49,7 @@ class Block:
 
     def line_unread(self, line: str, why: str) -> Unread:
         """Return a record that one line of this block could not be read, with the reason."""
-        number = self.first + list(self.lines).index(line)
+        number = self.first + self.lines.index(line)
         return Unread(number, number, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:

@@ -11,9 +11,11 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.base.errors import BadInputError
-from strakes.control.drill_outcome import FilesRead, outcome_of
+from strakes.control.drill_outcome import FilesRead, outcome_of, pending
 from strakes.control.fault import Ask
 from strakes.control.fault_registry import FAULTS, make_fault
+from strakes.model.plan import Plan
+from strakes.model.recovery_clients import Timing, watch_phase
 from strakes.runs.messages import LoggedOperation
 
 AGREED = "--yes-this-interrupts-service"
@@ -91,6 +93,27 @@ def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately(
     assert (found.acknowledged, found.lost, found.damaged) == (3, 2, 1)
     assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1)
     assert found.errors == {"EIO": 2, "EEXIST": 1}
+
+
+def test_operations_that_are_pending_when_a_drill_ends_count_as_waiting_since_they_were_due() -> None:
+    timing = Timing(before_s=10, after_s=60)
+    plan = Plan(3, (phase := watch_phase(10, timing, sessions=False),), seed=1)
+
+    def ended(rank: int, until_s: float, took_s: float = 0.01) -> list[LoggedOperation]:
+        due = [(number, 100 + (number + rank / 3) / 10) for number in range(700)]
+        return [LoggedOperation("watch", rank, k, at, at, at + took_s, "") for k, at in due if at + took_s < until_s]
+
+    log = [*ended(0, 110), *ended(1, 150.02)]
+    left = pending(plan, phase, log, 150)
+    assert left == {0: pytest.approx(110), 2: pytest.approx(100 + 2 / 30)}
+    hung, well, silent = outcome_of("", log, {}, None, 110, [], [], "", left, 150).line.outages
+    assert hung.hit and hung.back_after_s is None and hung.stall_s == pytest.approx(40) and hung.operations == 100
+    assert not well.hit and well.known
+    assert not silent.hit and not silent.known and silent.operations == 0
+    # A wait that is too short to judge is undecided.
+    left = pending(plan, phase, log, 110.15)
+    assert not outcome_of("", log[:100], {}, None, 110, [], [], "", left, 110.15).line.outages[0].known
+    assert pending(plan, phase, [one for rank in range(3) for one in ended(rank, 200)], 200) == {}
 
 
 def test_the_recovery_study_needs_consent_and_other_studies_refuse_a_fault(

@@ -78,32 +78,34 @@ def test_a_partly_caused_fault_is_undone_at_once(mount: FaultyMount, tmp_path: P
 
 
 class LateServer(Fault):
-    """Fault whose undo command fails ``failures`` times with status 255, as a remote shell does, and then succeeds."""
+    """Fault whose undo command fails ``failures`` times with a status, and then succeeds."""
 
     text, back_within_s = "unmount a target", 2.0
 
-    def __init__(self, place: Path, failures: int) -> None:
+    def __init__(self, place: Path, failures: int, status: int = 255) -> None:
         tries = place / "tries"
-        script = f"echo x >> {tries}; [ $(wc -l < {tries}) -gt {failures} ] || exit 255"
+        script = f"echo x >> {tries}; [ $(wc -l < {tries}) -gt {failures} ] || exit {status}"
         self.undo = RunCommand(("sh", "-c", script))
 
     def strike(self) -> tuple[Moment, ...]:
         return (Moment(time.time(), "drill", self.text),)
 
 
-@pytest.mark.parametrize(("failures", "lacking"), [(2, ""), (99, "the fault could not be undone")])
+@pytest.mark.parametrize(
+    ("failures", "status", "lacking"), [(2, 255, ""), (2, 32, ""), (99, 32, "the fault could not be undone")]
+)
 def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_case(
-    failures: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failures: int, status: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
     monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0)
     place, told, shown = tmp_path / "place", list[str](), list[DrillOutcome]()
     place.mkdir()
-    fault, asked = LateServer(tmp_path, failures), Drill(place, 2, 20.0, TIMING, sessions=False)
+    fault, asked = LateServer(tmp_path, failures, status), Drill(place, 2, 20.0, TIMING, sessions=False)
     outcome = play(asked, fault, tmp_path / "store", told.append, shown.append)
     assert shown == [outcome]
     assert outcome.acknowledged == 80 and outcome.lost == 0 and outcome.lacking.startswith(lacking)
-    assert any("trying again for at most 1.00 s" in text for text in told)
+    assert any(f"not undone yet: status {status}; trying again for at most 1.00 s" in text for text in told)
     assert any(text.startswith("undone") for text in told) == (not lacking)
 
 
@@ -153,6 +155,24 @@ def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: Fault
     )
     assert "known of True files, 0 lost" in said
     assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said
+
+
+class SlowServers(LateServer):
+    """Fault after which the servers recover at the third look."""
+
+    looks = 0
+
+    def lacking(self) -> str:
+        self.looks += 1
+        return "OST0001 on oss2 does not answer." if self.looks < 3 else ""
+
+
+def test_a_drill_that_waits_says_what_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drill_run, "_SILENT_S", 0.0)
+    told: list[str] = []
+    asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
+    play(asked, SlowServers(tmp_path, 0), tmp_path / "store", told.append)
+    assert told[-1] == "still waiting for the servers: OST0001 on oss2 does not answer."
 
 
 def test_files_that_cannot_be_read_back_are_reported_with_the_outcome(

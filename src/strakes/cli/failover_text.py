@@ -96,7 +96,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     for outage in sorted(line.outages, key=lambda outage: (not outage.hit, -outage.stall_s))[:_MOST_CLIENTS]:
         back = "not hit" if outage.known else "not known"
         if outage.hit:
-            back = _number(outage.back_after_s, ".1f")
+            back = "not back" if outage.back_after_s is None else f"{outage.back_after_s:.1f}"
         rows.append((outage.client, f"{outage.operations:,}", f"{outage.errors:,}", f"{outage.stall_s:.1f}", back))
     print_table(("client", "operations", "errors", "longest wait, s", "back after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:

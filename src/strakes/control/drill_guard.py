@@ -14,14 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.base.errors import StrakesError
+from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.files import open_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
 from strakes.control.drill_journal import announce, put_right_open
-from strakes.control.drill_undo import NotReachedError, Undo
+from strakes.control.drill_undo import Undo
 from strakes.runs.store_files import store_error
-from strakes.targets.command import CommandTimeout
 
 # Time limit in seconds for undoing a fault: a server that is being repaired may answer late.
 UNDO_LIMIT_S = 300.0
@@ -56,8 +55,8 @@ class Promise:
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
         """Undo the fault and return a description of the action, or "" if the fault has been undone before.
 
-        ``say`` gets a message if a server does not answer. Raises StrakesError if the fault cannot be undone; the next
-        strakes command then tries again.
+        ``say`` gets the first failure at once. Raises StrakesError if the fault cannot be undone; the next strakes
+        command then tries again.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._journal, say)
@@ -81,12 +80,12 @@ class Promise:
 
 
 def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
-    """Undo the fault in an open journal; repeat for UNDO_LIMIT_S if servers do not answer. Raises StrakesError."""
+    """Undo the fault in an open journal; repeat a failing command for UNDO_LIMIT_S. Raises StrakesError."""
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
             return put_right_open(path, journal)
-        except (CommandTimeout, NotReachedError) as error:
+        except MeasurementError as error:
             if time.monotonic() > deadline:
                 raise
             if not reported:

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 
 import numpy as np
 
 from strakes.base.errors import MeasurementError
-from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages_of, timeline
+from strakes.failover.timeline import PENDING, ClientOperation, Moment, Timeline, outages_of, timeline
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.runs.messages import LoggedOperation
@@ -117,6 +118,24 @@ def _bytes_of(base: int, step: int, offset: int, size: int) -> bytes:
     return words.tobytes()[offset % 8 :][:size]
 
 
+def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
+    """Return rank -> time at which its first operation was due that had not ended at ``until_s``.
+
+    The schedule is that of the engine (docs/reference/engine.md): the ranks begin evenly spread over one interval.
+    """
+    last = {operation.rank: operation for operation in sorted(log, key=lambda operation: operation.number)}
+    due: dict[int, float] = {}
+    for rank in range(plan.ranks):
+        known = last.get(rank, log[0])
+        ahead = (last[rank].number if rank in last else -1) + 1 - known.number + (rank - known.rank) / plan.ranks
+        due_s = known.due_s + ahead / phase.rate_per_s
+        left = rank not in last or last[rank].number + 1 < phase.operations_per_rank()
+        # A rank whose last operation ended later was stopped and waits for nothing.
+        if left and due_s < until_s and (rank not in last or last[rank].ended_s < until_s):
+            due[rank] = due_s
+    return due
+
+
 @dataclass(frozen=True)
 class DrillOutcome:
     """The outcome of a drill.
@@ -151,10 +170,13 @@ def outcome_of(
     moments: Sequence[Moment],
     targets: Sequence[TargetRecovery],
     lacking: str,
+    waiting: Mapping[int, float] = MappingProxyType({}),
+    until_s: float = 0.0,
 ) -> DrillOutcome:
     """Return the outcome of a drill; ``expected`` has the SHA-256 of every planned file.
 
-    Without ``read`` the files could not be read back, and none counts as lost.
+    Without ``read`` the files could not be read back, and none counts as lost. ``waiting``: the operations that were
+    pending at ``until_s`` (:func:`pending`).
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
@@ -163,6 +185,8 @@ def outcome_of(
         seen = ClientOperation(operation.due_s, operation.ended_s, operation.errno)
         done.setdefault(str(operation.rank), []).append(seen)
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
+    for rank, due_s in waiting.items():
+        done.setdefault(str(rank), []).append(ClientOperation(due_s, until_s, PENDING))
     found = {key: expected.get(key, "") for key in acknowledged} if read is None else read.sums
     # An acknowledged file with wrong contents counts as lost, like a missing file.
     damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}

@@ -16,7 +16,16 @@ from typing import Self
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.units import counted
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, FilesRead, expected_sums, outcome_of, read_back
+from strakes.control.drill_outcome import (
+    READ_S,
+    DrillOutcome,
+    FileKey,
+    FilesRead,
+    expected_sums,
+    outcome_of,
+    pending,
+    read_back,
+)
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
@@ -44,6 +53,8 @@ _LOOK_EVERY_S = 0.5
 # Seconds that an interrupted drill waits for the undoing of its fault, and for reading back the files. If the clients
 # hang, the parent process gives up 24 s after the interrupt (strakes.cli.apart), most of which the engine needs.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
+# Seconds of waiting for clients or servers until a message says what is waited for, and between two such messages.
+_SILENT_S, _REMIND_S = 10.0, 30.0
 # Resolution, in seconds, of the times in the history of connections.
 _WHOLE_SECONDS_S = 1.0
 
@@ -138,7 +149,11 @@ def perform(
 
     engine.start()
     connections = ConnectionWatch(workspace, servers)
-    with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel) as stroke:
+
+    def missing() -> str:
+        return " ".join(filter(None, (_lacking(fault), connections.silent())))
+
+    with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel, missing) as stroke:
         hang = True
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
@@ -147,6 +162,7 @@ def perform(
             stroke.interrupted, result = True, engine.so_far()
             hang = result.ended == "limit" or bool(result.errors)
         finally:
+            until_s = min(engine.cancelled_unix_s, time.time())
             # If end() raises, for example after a second Ctrl-C, the guard undoes the fault.
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
@@ -157,7 +173,7 @@ def perform(
         lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
         if worked and not lacking and not stroke.interrupted:
             try:
-                lacking = _wait_until_back(fault, stroke.moments)
+                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, "the servers", missing))
             except KeyboardInterrupt:
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
@@ -177,6 +193,8 @@ def perform(
             stroke.moments,
             () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
             "; ".join(filter(None, (lacking, unread))),
+            pending(plan, _watch_of(plan), result.log, until_s) if hang or stroke.interrupted else {},
+            until_s,
         )
         outcome = replace(outcome, interruptions=connections.interruptions())
         show(outcome)
@@ -226,6 +244,14 @@ class ConnectionWatch:
                     self._status[recovery.target] = recovery.status
                     seen(Moment(time.time(), recovery.target, recovery.status))
 
+    def silent(self) -> str:
+        """Return a sentence for each target that does not answer this client."""
+        try:
+            lost = self._target.lost_servers() or {}
+        except StrakesError as error:
+            return error.why or error.what
+        return " ".join(server.sentence(name) for name, server in lost.items())
+
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return the times since the drill began at which targets did not serve this mount or evicted this client."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
@@ -248,13 +274,14 @@ class _Stroke:
         say: Say,
         watches: Sequence[Watch],
         end_clients: Callable[[], None],
+        missing: Callable[[], str],
     ) -> None:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
-        self._end_clients = end_clients
+        self._end_clients, self._missing = end_clients, missing
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
@@ -321,9 +348,18 @@ class _Stroke:
         # Clients may be blocked until the fault is undone. Clients still blocked after the limit count as hanging.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
-        if not self._stop.wait(clients_left_s + self._fault.back_within_s):
-            self.gave_up = True
-            self._end_clients()
+        if self._stop.wait(clients_left_s):
+            return
+        deadline, reminder = (
+            time.monotonic() + self._fault.back_within_s,
+            _Reminder(self._say, "clients", self._missing),
+        )
+        while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                self.gave_up = True
+                self._end_clients()
+                return
+            reminder.tell()
 
     def _strike(self) -> None:
         self._begun.wait()
@@ -352,6 +388,7 @@ class _Stroke:
         except StrakesError as error:
             why = "; ".join(filter(None, (error.where, error.why or error.what)))
             self.not_undone = f"the fault could not be undone: {why}. {promise.left}"
+            self._say(self.not_undone)
             return
         if done:
             self.undone = done
@@ -371,19 +408,39 @@ def _files(stroke: _Stroke, directory: Path, wrote: str) -> tuple[FilesRead | No
         return None, ""
 
 
-def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
+class _Reminder:
+    """Says what a long wait is for: after _SILENT_S, and then every _REMIND_S."""
+
+    def __init__(self, say: Say, whom: str, missing: Callable[[], str]) -> None:
+        self._say, self._whom, self._missing = say, whom, missing
+        self._next_s = time.monotonic() + _SILENT_S
+
+    def tell(self) -> None:
+        if time.monotonic() >= self._next_s:
+            missing = self._missing()
+            self._say(f"still waiting for {self._whom}" + (f": {missing}" if missing else ""))
+            self._next_s = time.monotonic() + _REMIND_S
+
+
+def _lacking(fault: Fault) -> str:
+    """Return the differences of the servers from their state before the drill, or why they are not known."""
+    try:
+        return fault.lacking()
+    except StrakesError as error:
+        return error.why or error.what
+
+
+def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:
     """Wait for the recovery of the servers; return the differences that remain, or an empty text."""
     deadline = time.monotonic() + fault.back_within_s
     while True:
-        try:
-            lacking = fault.lacking()
-        except StrakesError as error:
-            lacking = error.why or error.what
+        lacking = _lacking(fault)
         if not lacking:
             moments.append(Moment(time.time(), "drill", "the servers are as before"))
             return ""
         if time.monotonic() > deadline:
             return lacking
+        reminder.tell()
         time.sleep(_LOOK_EVERY_S)
 
 

@@ -22,12 +22,6 @@ from strakes.targets.command import Runner, run
 # Time limit of a command, and of the wait for its effect, in seconds.
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
-# Exit status of ssh if it does not reach the host (manual page ssh(1)).
-_NOT_REACHED = 255
-
-
-class NotReachedError(MeasurementError):
-    """A server did not answer; another attempt may succeed later."""
 
 
 class Undo(ABC):
@@ -65,14 +59,12 @@ class RunCommand(Undo):
     def do(self, ask: Runner = run) -> str:
         """Run the command and wait for its effect.
 
-        Raises MeasurementError, with the output of the command, if the command fails or the answer does not come, and
-        NotReachedError if ssh does not reach the host.
+        Raises MeasurementError, with the output of the command, if the command fails or the answer does not come.
         """
         done = ask(self.argv, COMMAND_S)
         if done.status != 0:
-            kind = NotReachedError if done.status == _NOT_REACHED else MeasurementError
             why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
-            raise kind("a command failed", where=shlex.join(self.argv), why=why)
+            raise MeasurementError("a command failed", where=shlex.join(self.argv), why=why)
         deadline = time.monotonic() + COMMAND_S
         while self.look:
             seen = ask(self.look)
@@ -108,8 +100,8 @@ class MountTargets(Undo):
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        All targets are tried before MeasurementError is raised for the first failure. Raises NotReachedError if a
-        target is not mounted here and another server, which may have mounted it, does not answer.
+        All targets are tried before MeasurementError is raised for the first failure. It is also raised if a target is
+        not mounted here and another server, which may have mounted it, does not answer.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -120,31 +112,33 @@ class MountTargets(Undo):
                 silent.append(f"{words}: {error.why or error.what}")
         left = {name: mount for name, mount in zip(self.names, self.mounts, strict=True) if name not in taken}
         if silent and left.keys() - self._mounted(self.here, ask):
-            raise NotReachedError(
+            raise MeasurementError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
                 why="a server that does not answer may have them mounted, and two servers at one target destroy it",
                 remedy="When this server answers: strakes failover undo. If you are sure that it is off, run: "
                 f"{'; '.join(self.mounts)}",
             )
-        failures = []
-        for mount in left.values():
+        failures: dict[str, StrakesError] = {}
+        for name, mount in left.items():
             try:
                 RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+                failures[name] = error
+        # An earlier attempt may have mounted a target, whose command then fails.
+        mounted = self._mounted(self.here, ask) if failures else set()
+        if still := [failures[name] for name in failures if name not in mounted]:
+            raise still[0]
         return "; ".join(f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        """Return the targets in the mounts that a command line shows. Raises NotReachedError if the command fails."""
+        """Return the targets in the mounts that a command line shows. Raises MeasurementError if the command fails."""
         if not words:
             return set()
         seen = ask(shlex.split(words), COMMAND_S)
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
-            raise NotReachedError("a server does not report its mounts", where=words, why=why)
+            raise MeasurementError("a server does not report its mounts", where=words, why=why)
         return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
 
 

@@ -35,6 +35,8 @@ _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
 )
+# Error of an operation that was due but had not ended when the record ended.
+PENDING = "pending"
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class _Wait(NamedTuple):
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
     """Return the effect of a fault on one client, from the longest wait for an answer that ended after the fault.
 
-    An operation without an answer counts as waiting until the end of the client's record.
+    An operation without an answer counts as waiting until the end of the client's record. If the longest wait is that
+    of a pending operation, the client is hit or undecided.
     """
     return _outage(client, operations, _waits_of(operations), fault_s)
 
@@ -140,18 +143,24 @@ def _outage(client: str, operations: Sequence[ClientOperation], waits: Sequence[
     felt, known = _felt(waits, fault_s)
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     longest = max(felt or after, key=lambda wait: wait.asking_s, default=None)
-    durations = [operation.ended_s - operation.begun_s for operation in operations if operation.acknowledged]
+    done = _done(operations)
+    durations = [operation.ended_s - operation.begun_s for operation in done if operation.acknowledged]
+    waiting = len(done) < len(operations) and longest is waits[-1]
     return Outage(
         client=client,
-        operations=len(operations),
-        errors=sum(not operation.acknowledged for operation in operations),
+        operations=len(done),
+        errors=sum(not operation.acknowledged for operation in done),
         usual_s=statistics.median(durations) if durations else 0.0,
         stall_s=longest.asking_s if longest else 0.0,
         stall_began_s=longest.ended_s - longest.asking_s if longest else fault_s,
         back_after_s=longest.ended_s - fault_s if felt and longest and longest.answered else None,
         hit=bool(felt),
-        known=known,
+        known=known and (bool(felt) or not waiting),
     )
+
+
+def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
+    return [operation for operation in operations if operation.error != PENDING]
 
 
 def outages_of(
@@ -164,7 +173,7 @@ def outages_of(
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
-    ends = {client: max((one.ended_s for one in operations), default=fault_s) for client, operations in clients.items()}
+    ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}
     back = [fault_s + (outage.back_after_s or 0.0) for outage in outages]
     over_s = max([*(moment.at_s for moment in moments), *back], default=fault_s)
     found = []
@@ -192,7 +201,7 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
     asked_s, failures = None, 0
     for operation, begun_s in zip(by_end, first_begun, strict=True):
         asked_s = max(last_s, begun_s) if asked_s is None else asked_s
-        failures += not operation.answered
+        failures += not operation.answered and operation.error != PENDING
         if operation.answered:
             waits.append(_Wait(last_s, operation.ended_s, operation.ended_s - asked_s, failures, answered=True))
             last_s, asked_s, failures = operation.ended_s, None, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import queue
@@ -65,6 +66,7 @@ class _Conversation:
     log: list[LoggedOperation] = field(default_factory=list)
     progress: Progress | None = None
     done: Mapping[str, Any] | None = None
+    cancelled_unix_s: float = math.inf
 
     def result(self, ended: PlanEnd, left: Sequence[str], *, cleaned: bool) -> PlanResult:
         """Return the messages so far as the plan's result."""
@@ -200,6 +202,11 @@ class Engine(ABC):
         done = self._talk.done
         return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
 
+    @property
+    def cancelled_unix_s(self) -> float:
+        """Return when the engine was told to end the last plan, in seconds since 1970; infinite if it was not."""
+        return self._talk.cancelled_unix_s
+
     def cancel(self) -> None:
         """End the running plan in order; a second call stops the engine instead.
 
@@ -259,7 +266,7 @@ class Engine(ABC):
             now = time.monotonic()
             if self._cancels and not cancelled:
                 cancelled = True
-                deadline = now + _CANCEL_S
+                deadline, talk.cancelled_unix_s = now + _CANCEL_S, time.time()
                 process.send({"type": "cancel", "id": talk.id})
             if now > deadline or self._cancels > 1:
                 return "cancelled" if cancelled else "limit"

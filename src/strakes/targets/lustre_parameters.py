@@ -180,14 +180,15 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
 FULL, IDLE = "FULL", "IDLE"
 WORKING_STATES = (FULL, IDLE)
 # In these states no server answers. In all other states that do not work, a server is reconnecting the client.
-UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
+NEW, NEVER_CONNECTED = "NEW", "never connected"
+UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
 # States in which an interruption begins. CONNECTING does not count, because it also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
 # Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN of lustre_import.h), as measured on 2.17.57.
 _REMEMBERED = 16
 # Seconds within which an idle or new connection connects, longer than the kernel's retry interval.
 _CONNECTING_S = 6.0
-_CONNECTING = ("NEW", "CONNECTING")
+_CONNECTING = (NEW, "CONNECTING")
 # A running machine refuses a connection immediately; an attempt to reach a dead machine takes 5 s or longer. The kernel
 # reports whole seconds.
 _REFUSED_WITHIN_S = 2
@@ -224,6 +225,8 @@ class States:
         >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
         'CONNECTING, for 12.0 s'
         """
+        if self.current == NEW:
+            return NEVER_CONNECTED
         lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
         began_unix_s = lasting[0].began_unix_s if lasting else self._not_working_since()
         if began_unix_s is None:

@@ -28,6 +28,7 @@ from strakes.targets.lustre_lfs import LIST_NIDS, ClientName, LustreSpace, Targe
 from strakes.targets.lustre_parameters import (
     DEACTIVATED,
     MD_STATS,
+    NEVER_CONNECTED,
     OST_STATS,
     RECOVERY_STATUS,
     States,
@@ -53,6 +54,8 @@ ACTIVE = "active"
 # Name of the host of targets that this node itself serves. Lustre shows them with its loopback address.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
+# Address of a target to which this client was never connected.
+_NO_ADDRESS = "<none>"
 NOTHING = Params({})
 # The first management server in a mount's source, whose address may be IPv6: fd00::1@tcp:fd00::2@tcp:/name.
 _MANAGER = re.compile(r"[^@/,]*@\w+|[^:/]*")
@@ -80,7 +83,7 @@ def host_of(address: str) -> str:
 
 
 def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return target -> address of its present server. Any user may read these parameters.
+    """Return target -> address of its present server, "" if it was never connected. Any user may read these.
 
     ``ask_instance`` returns the instance name of the mount, by querying servers.
     """
@@ -88,7 +91,8 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     values = of_mount(answers.get(asked, NOTHING).values, file_system, ask_instance)
     # The kernel reports the configured address even if the server is this node. Only root may list own addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
-    return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
+    known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
+    return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
 
 
 def target_in(parameter: str) -> str:
@@ -104,6 +108,8 @@ def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connecti
     def connection(target: TargetState) -> Connection:
         known = now.get(target.name)
         state = ACTIVE if known is None or known.working else known.current.lower()
+        if where.get(target.name) == "":
+            state = NEVER_CONNECTED
         if target.state != "ACTIVE" or (known is not None and known.deactivated):
             state = "inactive"
         return Connection(target.name, target.kind, target.index, where.get(target.name, ""), state)
@@ -148,7 +154,7 @@ def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -
 
 
 def hosts(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts of the addresses, each once, in order of first occurrence."""
+    """Return the hosts of the known addresses, each once, in order of first occurrence."""
     return tuple(dict.fromkeys(host for address in addresses if (host := host_of(address))))
 
 

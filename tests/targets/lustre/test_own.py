@@ -91,6 +91,19 @@ def test_only_connections_of_this_mount_of_a_file_system_count(
     assert mine.server_addresses() == {"lab-MDT0000": "10.0.0.1@tcp" if evicted else "10.0.0.7@tcp"}
 
 
+def test_a_target_that_was_never_connected_has_no_server_and_is_named_so(tmp_path: Path) -> None:
+    new = "\ncurrent_state: NEW\nstate_history:\n - [ 1795231205, NEW ]"
+    client = Client(
+        {
+            **connection("lab-OST0000", NAME, WELL, "10.0.0.2@tcp"),
+            **connection("lab-OST0001", NAME, new, "<none>"),
+        }
+    )
+    mine = lustre(tmp_path, client)
+    assert mine.server_addresses() == {"lab-OST0000": "10.0.0.2@tcp", "lab-OST0001": ""}
+    assert mine.trouble() == ("lab-OST0001 does not answer: never connected.",)
+
+
 def test_the_name_of_the_only_mount_is_not_needed(tmp_path: Path) -> None:
     client = Client(connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"))
     assert "lab-MDT0000 on 10.0.0.1" in lustre(tmp_path, client).trouble()[0]

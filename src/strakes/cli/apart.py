@@ -47,14 +47,19 @@ _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 _SIGNAL_BYTES = _SET_BYTES = 128  # struct signalfd_siginfo, from the manual page signalfd(2); sigset_t of the C library
 
 
-def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] = str) -> int:
+def run_apart(
+    work: Callable[[], int],
+    patience_s: float = PATIENCE_S,
+    name_trouble: Callable[[], str] = str,
+    later: str = "strakes clean DIR",
+) -> int:
     """Run ``work`` in a child process and return its exit status. The child is killed if this process ends.
 
     Signals are passed to the child. If a signal ends the child, the same signal ends this process. If the child does
     not exit within ``patience_s`` seconds after its work, or descendants of the child wait in the kernel, these
     processes are listed on standard error and abandoned. If one of them hangs, an interrupt ends this process within
     half a minute. If the child itself waits for a dead server, an error with the text of ``name_trouble`` is printed
-    and the status is 1.
+    and the status is 1. ``later``: the command to run when the servers serve again.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
@@ -68,7 +73,11 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
         for relay in relays:
             relay.start()
         status = _Watch(
-            child, status_of_child, patience_s, lambda: os.pread(trouble, _PIPE_BYTES, 0).decode() or name_trouble()
+            child,
+            status_of_child,
+            patience_s,
+            lambda: os.pread(trouble, _PIPE_BYTES, 0).decode() or name_trouble(),
+            later,
         ).wait()
         for relay in relays:
             relay.join(_LAST_S)
@@ -110,8 +119,10 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
 class _Watch:
     """The parent's supervision of the child."""
 
-    def __init__(self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str]) -> None:
-        self._child = child
+    def __init__(
+        self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str], later: str
+    ) -> None:
+        self._child, self._later = child, later
         self._signals = _signals()
         self._name_trouble = name_trouble
         self._status_of_child = status_of_child
@@ -152,7 +163,7 @@ class _Watch:
 
     def _give_up(self, error: StrakesError) -> int:
         """Print the error and kill the child; return the status of the error."""
-        error.remedy = "Check its servers. When they serve again: strakes clean DIR"
+        error.remedy = f"Check its servers. When they serve again: {self._later}"
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         os.kill(self._child, signal.SIGKILL)
         self._patience_s = min(self._patience_s, _LAST_S)

@@ -169,7 +169,8 @@ def main() -> int:
     from strakes.cli.apart import run_apart
 
     try:
-        return run_apart(lambda: run(arguments), name_trouble=lambda: _trouble(arguments))
+        later = "strakes knobs restore" if arguments[:2] == ["knobs", "restore"] else "strakes clean DIR"
+        return run_apart(lambda: run(arguments), name_trouble=lambda: _trouble(arguments), later=later)
     except OSError as error:
         if (known := _limit_reached(error)) is None:
             raise

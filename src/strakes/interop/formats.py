@@ -29,7 +29,7 @@ from strakes.interop.reader_pasted import UTF_16, plain_text
 MOST_BYTES = 256 * 1024 * 1024
 # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
-# Maximum number of results in a file; each test becomes a run of the store.
+# Maximum number of results in a file. Each becomes a run of the store, so the time of an import grows in proportion.
 _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # places in a message, whose length grows in proportion
 _Text = TypeVar("_Text")

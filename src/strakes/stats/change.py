@@ -171,7 +171,8 @@ class Detector:
         if self._count < LEARN:
             return None
         if self._count == LEARN or self._count >= min(self._estimated_at * _GROWN, self._estimated_at + _RENEWED):
-            self._estimate()
+            self._noise = Noise(aligned(np.array(self._past)))
+            self._estimated_at = self._count
         assert self._noise is not None
         values = np.array(self._segment)
         # Allow short segments before a change point, too: a large change may follow a small one after a few values.
@@ -183,7 +184,12 @@ class Detector:
         sums = np.cumsum(np.pad(scaled, (1, 0)))
         reductions = _reductions(sums[-1], sums[len(values) - after], after, len(values))
         if (change := self._exceeds("confirmed", values, after, reductions)) is not None:
-            self._restart(change)
+            since = self._count - change.begin
+            past = np.array(self._past)
+            past[:-since] += change.size
+            self._past = deque(past.tolist(), maxlen=_LONGEST_PAST)
+            self._segment = deque(list(self._segment)[-since:], maxlen=self._segment.maxlen)
+            self.early = None
             return change
         early = self._exceeds("early", values, after, reductions)
         known, self.early = self.early, early
@@ -203,19 +209,6 @@ class Detector:
             return None
         at = self._count - len(values) + begin
         return Change(at, self._count - 1, before, level, low, high, grade)
-
-    def _restart(self, change: Change) -> None:
-        after = self._count - change.begin
-        past = np.array(self._past)
-        past[:-after] += change.size
-        self._past = deque(past.tolist(), maxlen=_LONGEST_PAST)
-        self._segment = deque(list(self._segment)[-after:], maxlen=self._segment.maxlen)
-        self.early = None
-
-    def _estimate(self) -> None:
-        past = aligned(np.array(self._past))
-        self._noise = Noise(past)
-        self._estimated_at = self._count
 
 
 def aligned(past: Numbers) -> Numbers:

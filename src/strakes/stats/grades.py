@@ -109,7 +109,8 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
     [(1, 'sure')]
     """
-    settled = settled_at(choices, max((block for choice in choices for block in _blocks(choice)), default=0) - 1)
+    last = max((block for choice in choices for level in choice.levels for block in level), default=0)
+    settled = settled_at(choices, last - 1)
     answers = _graded(choices, FINAL_ERROR, settled)
     return [
         replace(answer, grade="sure", versus=replace(answer.versus, grade="sure"))
@@ -132,10 +133,6 @@ def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
         answers = _graded(seen, error, settled)
         settled |= {index for index, answer in enumerate(answers) if answer is not None and answer.grade == "sure"}
     return settled
-
-
-def _blocks(choice: Choice) -> set[int]:
-    return {block for level in choice.levels for block in level}
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:

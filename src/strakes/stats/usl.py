@@ -109,6 +109,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
     (0.05, 0.001, 30.8)
     """
     import numpy as np
+    from scipy.optimize import nnls
 
     clients = sorted(rates)
     if len(clients) < FEWEST_LEVELS or clients[0] < 1:
@@ -121,9 +122,13 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
         np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1)
         for number in clients
     ]
-    law = _not_negative(clients, medians[0])
+    terms, scale = _terms(clients, medians[0])
+    law = _laws(clients, medians[0], nnls(terms, np.ones(len(clients)))[0][None, :] / scale)[0]
     worst = max(abs(law.rate(number) / middle - 1) for number, middle in zip(clients, medians[0].tolist(), strict=True))
-    return Scalability(law, tuple(_resampled(clients, np.array(drawn).T)), confidence, clients[-1], worst)
+    resampled = np.array(drawn).T
+    terms, scale = _terms(clients, resampled)
+    laws = _laws(clients, resampled, np.linalg.pinv(terms).sum(axis=2) / scale)
+    return Scalability(law, tuple(laws), confidence, clients[-1], worst)
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -146,20 +151,3 @@ def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDAr
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]
-
-
-def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
-    """Return the least-squares law without negative coefficients."""
-    import numpy as np
-    from scipy.optimize import nnls
-
-    terms, scale = _terms(clients, medians)
-    return _laws(clients, medians, nnls(terms, np.ones(len(clients)))[0][None, :] / scale)[0]
-
-
-def _resampled(clients: Sequence[int], rates: NDArray[np.float64]) -> list[Law]:
-    """Return the least-squares law for each row of rates. Coefficients may be negative."""
-    import numpy as np
-
-    terms, scale = _terms(clients, rates)
-    return _laws(clients, rates, np.linalg.pinv(terms).sum(axis=2) / scale)

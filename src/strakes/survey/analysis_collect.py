@@ -89,41 +89,29 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             observations.append(Observation(visit.block, visit.purpose, value, sample, visit.servers, at_s))
     identifier = cell.measure_id(measure.suffix)
     settings = {**cell.settings, **measure.settings}
-    estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, confidence)
+    unit = UNITS[measure.metric]
+    estimate = None
+    if regular := [seen for seen in observations if seen.purpose == "measure"]:
+        values = tuple(seen.value for seen in regular)
+        interval = figure_interval(values, confidence)
+        estimate = CellEstimate(
+            id=identifier,
+            study=cell.study,
+            settings=settings,
+            median=median(values),
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            confidence=confidence,
+            runs=len(values),
+            unit=unit,
+            values=values,
+            pooled=_pooled(measure.metric, regular),
+        )
     if cell.imported and estimate is not None:
         # Show no interval for results of another tool, because it is unknown how the tool made its repetitions.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
-    unit = UNITS[measure.metric]
     return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
-
-
-def _estimate(
-    identifier: str,
-    study: str,
-    settings: Mapping[str, Any],
-    metric: Metric,
-    observations: Sequence[Observation],
-    confidence: float,
-) -> CellEstimate | None:
-    regular = [seen for seen in observations if seen.purpose == "measure"]
-    if not regular:
-        return None
-    values = tuple(seen.value for seen in regular)
-    interval = figure_interval(values, confidence)
-    return CellEstimate(
-        id=identifier,
-        study=study,
-        settings=settings,
-        median=median(values),
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        confidence=confidence,
-        runs=len(values),
-        unit=UNITS[metric],
-        values=values,
-        pooled=_pooled(metric, regular),
-    )
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:

@@ -76,29 +76,15 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             if schedule.block > 1 and expected_s > session.left_s(MEASURE_SHARE):
                 continue
             if session.left_s(MEASURE_SHARE if schedule.block > 1 else 1.0) <= 0 and len(session.visits) > before:
-                _drop_rest(session, schedule)
+                _drop_unreached(session, schedule.open_cells(), keep=False)
                 return
-            _show(session, schedule, cell)
-            limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
+            detail = f"block {schedule.block}, {counted(len(schedule.open_cells()), 'cell')} open"
+            session.progress.update(cell.key, session.elapsed_s() / request.budget_s, detail)
+            limit_s = max(shortest_limit_s(request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
             schedule.take(visit, session.visits)
-        # Stop if no cell of the block fitted into the remaining time.
         if len(session.visits) == before:
             return
-
-
-def _drop_rest(session: Session, schedule: Schedule) -> None:
-    """Record the cells that the first block did not reach within the budget."""
-    for cell in schedule.open_cells():
-        if not schedule.runs(cell.key):
-            session.writer.append_event(CellDropped(cell.key, "the budget was spent", 0))
-
-
-def _show(session: Session, schedule: Schedule, cell: Cell) -> None:
-    """Show the current cell, and how many cells still need measurements."""
-    still_open = len(schedule.open_cells())
-    detail = f"block {schedule.block}, {counted(still_open, 'cell')} open"
-    session.progress.update(cell.key, session.elapsed_s() / session.request.budget_s, detail)
 
 
 # Time to remove a population of files, as a share of the time to create it (XFS 0.61, CephFS 0.68). Without reserving

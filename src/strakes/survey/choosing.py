@@ -196,11 +196,10 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
 
 
 def _piloted(session: Session, cell: Cell) -> Visit:
-    limit_s = shortest_limit_s(session.request)
-    visit = visit_cell(session, cell, "pilot", 0, limit_s)
-    while visit.ended == "yielded":
-        visit = visit_cell(session, cell, "pilot", 0, limit_s)
-    return visit
+    while True:
+        visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
+        if visit.ended != "yielded":
+            return visit
 
 
 def compare_nodes(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from strakes.model.cell import Cell
 from strakes.model.phases import MixedPhase
-from strakes.model.plan import Phase, Plan
+from strakes.model.plan import Plan
 from strakes.model.portrait import SkippedCell
 
 Absent = Mapping[str, Mapping[str, str]]
@@ -46,8 +46,13 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     reasons_by_phase: dict[str, str] = {}
     lost: dict[tuple[str, str], str] = {}
     for phase in plan.phases:
-        backend = _absent_backend(phase, absent)
-        sets = _sets(phase)
+        bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
+        backend = next((body.backend for body in bodies if body.backend in absent), "")
+        # The sets of files that the phase uses, each with whether the phase creates the files.
+        sets = {
+            (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS
+            for body in bodies
+        }
         if backend:
             reasons_by_phase[phase.name] = f"{backend}: {absent[backend]['why']}"
         elif needed := next((lost[one] for one, creates in sets.items() if one in lost and not creates), ""):
@@ -58,19 +63,6 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
             elif creates:
                 lost.pop(file_set, None)
     return reasons_by_phase
-
-
-def _absent_backend(phase: Phase, absent: Absent) -> str:
-    bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
-    return next((body.backend for body in bodies if body.backend in absent), "")
-
-
-def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
-    """Return the sets of files that a phase uses, each with whether the phase creates the files."""
-    bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
-    return {
-        (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies
-    }
 
 
 def _space(kind: str) -> str:

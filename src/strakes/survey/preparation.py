@@ -63,11 +63,10 @@ def limits(
     ``stated``: the user chose the plan, so only the free space limits it. Raises BadInputError if the target is too
     full for the smallest study.
     """
-    share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in MEMORY_FILE_SYSTEMS else MEMORY_SHARE
-    memory_cap = (
-        memory_available_bytes * share if not full or facts["file_system"] in MEMORY_FILE_SYSTEMS else 1024 * GIB
-    )
-    if stated and facts["file_system"] not in MEMORY_FILE_SYSTEMS:
+    in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
+    share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
+    memory_cap = memory_available_bytes * share if not full or in_memory else 1024 * GIB
+    if stated and not in_memory:
         memory_cap = facts["free_bytes"]
     free_share = FREE_SHARE if full or stated else CHOSEN_SHARE
     max_bytes = int(min(free_share * facts["free_bytes"], memory_cap))

@@ -126,6 +126,11 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
         rounds = rounds_begun(session.visits, cell.place.kept, len(resumed))
         to_run = replace(cell, plan=grown(cell.plan, rounds))
     planned = Visit(len(session.visits), block, purpose)
+    conditions: AbstractContextManager[object] | None = None
+    if cell.knobs:
+        from strakes.control.knob_change import changed
+
+        conditions = changed(site.target, cell.knobs)
     visit = make_visit(
         site,
         to_run,
@@ -133,7 +138,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
         limit_s,
         on_progress=on_progress,
         run_plan=session.request.visit,
-        conditions=_settings(site.target, cell.knobs) if cell.knobs else None,
+        conditions=conditions,
     )
     note_unread(site, session.writer, session.progress.note)
     if neighbour is not None:
@@ -146,13 +151,6 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
             f"slowed down for other users: {cell.key} is measured again with 1/{1 / neighbour.share:.0f} of its load"
         )
     return visit
-
-
-def _settings(target: Target, knobs: Mapping[str, str]) -> AbstractContextManager[object]:
-    """Return a context in which the settings of the file system have these values."""
-    from strakes.control.knob_change import changed
-
-    return changed(target, knobs)
 
 
 def shortest_limit_s(request: Request) -> float:

@@ -50,7 +50,6 @@ def verdicts_of(
     passes: tuple[list[list[Verdict]], ...] = ([], [], [])
     for study in studies:
         own = planned.of_study(study.name)
-        claims = [claim.measures for claim in study.claims(own)]
         asked = [
             [[key_of[measure] for measure in option.measures] for option in question.options]
             for question in study.questions(own)
@@ -58,7 +57,7 @@ def verdicts_of(
         for of_pass in passes:
             of_pass.append([])
         ends, between, large = (of_pass[-1] for of_pass in passes)
-        ends += [_verdict(study, [key_of[measure] for measure in of]) for of in claims]
+        ends += [_verdict(study, [key_of[measure] for measure in claim.measures]) for claim in study.claims(own)]
         for options in asked:
             small = [keys for keys in options if max(visits_s[key] for key in keys) <= most_s]
             outer = small if len(small) > 1 else options

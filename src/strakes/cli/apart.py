@@ -1,9 +1,7 @@
 """Run a command in a child process that this process can abandon.
 
 A process that waits in the kernel for a dead server, or closes a file there, cannot be killed, and a shell would wait
-for that process. Commands that work on a file system therefore run in a child. This process exits when the child has
-reported its exit status, even if the child cannot exit, or when the child has waited too long for a dead server. If the
-output is a pipe, this process relays the child's output, so that readers of the pipe get end of file.
+for that process. Commands that work on a file system therefore run in a child.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, Measureme
 from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
 from strakes.runs.watchdog import set_parent
 
-# Sent by the child when its work is done.
-_DONE = signal.SIGUSR1
+_DONE = signal.SIGUSR1  # sent by the child when its work is done
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Time to exit after the work for a child that waits in the kernel (PATIENCE_S) or only waits for a processor. A healthy
@@ -83,7 +80,14 @@ def run_apart(
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
             return BROKEN_PIPE_STATUS  # the child does not notice that nobody read its last output
-        return _end_alike(-status) if status < 0 else status
+        if status >= 0:
+            return status
+        # End this process with the signal that ended the child.
+        if -status not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-status, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
+        os.kill(os.getpid(), -status)
+        return 128 - status  # reached only for a signal that does not end a process
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
@@ -123,7 +127,10 @@ class _Watch:
         self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str], later: str
     ) -> None:
         self._child, self._later = child, later
-        self._signals = _signals()
+        library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
+        for number in _WATCHED:
+            library.sigaddset(watched, int(number))
+        self._signals = int(library.signalfd(-1, watched, os.O_CLOEXEC))
         self._name_trouble = name_trouble
         self._status_of_child = status_of_child
         self._patience_s = patience_s
@@ -228,14 +235,6 @@ class _Watch:
             os.kill(self._child, number)
 
 
-def _signals() -> int:
-    """Return a descriptor for reading the watched signals."""
-    library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
-    for number in _WATCHED:
-        library.sigaddset(watched, int(number))
-    return int(library.signalfd(-1, watched, os.O_CLOEXEC))
-
-
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
     """Return process, thread and number of waits for every thread of these processes that waits in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
@@ -283,12 +282,3 @@ class _Relay(threading.Thread):
         except OSError as error:
             self.unread = isinstance(error, BrokenPipeError) and 1 in self._numbers
         os.close(self._ours)
-
-
-def _end_alike(number: int) -> int:
-    """End this process with the signal that ended the child."""
-    if number not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    os.kill(os.getpid(), number)
-    return 128 + number  # reached only for a signal that does not end a process

@@ -62,8 +62,7 @@ class FaultOptions:
             remedy = "--fault list lists the faults. For one of your own, give --fault-command 'ssh mds1 reboot -f'."
             raise BadInputError("no fault was given", remedy=remedy)
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("fault", "agreed")}
-        asked = Ask(directory, servers=servers, **own)
-        fault = make_fault(name, asked)
+        fault = make_fault(name, Ask(directory, servers=servers, **own))
         fault.require_serves(directory)
         return fault
 

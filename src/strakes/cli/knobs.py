@@ -16,7 +16,7 @@ from strakes.cli.say import print_json, print_table, say
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
-from strakes.control.knob_journal import JournalState, open_journals
+from strakes.control.knob_journal import open_journals
 from strakes.control.knob_restore import lost, restore
 
 
@@ -137,7 +137,14 @@ def journal_command(*, directory: MaybeDirectory) -> None:
     states = [state for state in open_journals(default_root())[0] if target in (None, state.target)]
     without = [record for record in lost(default_root()) if target in (None, record.target)]
     for state in states:
-        _print_state(state)
+        when = datetime.fromtimestamp(state.created_unix_s)
+        until = "until strakes knobs restore" if state.held else f"by {state.owner} ({state.life()})"
+        say(f"{state.id}: {when:%Y-%m-%d %H:%M:%S}, {until}: {' '.join(state.command)}")
+        for entry in state.entries:
+            values = entry.before, entry.effective if entry.known else entry.wanted
+            change = " -> ".join("default" if value is None else value for value in values)
+            outcome = f", {entry.outcome}" if entry.outcome else ""
+            say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
     for record in without:
         before = "default" if record.before is None else record.before
         say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {before}")
@@ -162,17 +169,6 @@ def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
 
 def _meaning(knob: Knob) -> str:
     return knob.meaning + (f" (the {knob.counterpart} of StorNext)" if knob.counterpart else "")
-
-
-def _print_state(state: JournalState) -> None:
-    when = datetime.fromtimestamp(state.created_unix_s)
-    until = "until strakes knobs restore" if state.held else f"by {state.owner} ({state.life()})"
-    say(f"{state.id}: {when:%Y-%m-%d %H:%M:%S}, {until}: {' '.join(state.command)}")
-    for entry in state.entries:
-        before, now = entry.before, entry.effective if entry.known else entry.wanted
-        change = " -> ".join("default" if value is None else value for value in (before, now))
-        outcome = f", {entry.outcome}" if entry.outcome else ""
-        say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
 
 
 def _print_damaged() -> bool:

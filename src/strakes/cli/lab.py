@@ -15,7 +15,7 @@ from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
 from strakes.cli.say import print_json, say, say_rows
 from strakes.lab.kind import KINDS, load
-from strakes.lab.manager import LabStatus, all_labs, down, names, status
+from strakes.lab.manager import all_labs, down, names, status
 from strakes.lab.manager import up as bring
 from strakes.lab.options import LabOption, options_of
 
@@ -64,7 +64,16 @@ def status_command(*, name: str | None = argument("[NAME]", required=False), as_
     if as_json:
         print_json([asdict(lab) for lab in labs])
     for lab in () if as_json else labs:
-        _print_status(lab)
+        say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
+        rows = [("kind", lab.kind)]
+        if lab.condition in ("up", "degraded"):
+            rows.append(("mounted on", lab.mount_point))
+        if lab.condition == "stale":
+            rows += [("left in", lab.directory), ("remove it", f"strakes lab down {lab.name}")]
+        for process in lab.processes:
+            alive = f"process {process.pid}, {format_bytes(process.memory_bytes)}"
+            rows.append((process.role, alive if process.alive else "not running"))
+        say_rows(rows, "  ")
     if not (labs or errors or as_json):
         say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
     return _reported(errors)
@@ -194,16 +203,3 @@ def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
         return int(number), limits.convert(limit, None, None)
 
     return Parsed(metavar, read)
-
-
-def _print_status(lab: LabStatus) -> None:
-    say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
-    rows = [("kind", lab.kind)]
-    if lab.condition in ("up", "degraded"):
-        rows.append(("mounted on", lab.mount_point))
-    if lab.condition == "stale":
-        rows += [("left in", lab.directory), ("remove it", f"strakes lab down {lab.name}")]
-    for process in lab.processes:
-        alive = f"process {process.pid}, {format_bytes(process.memory_bytes)}"
-        rows.append((process.role, alive if process.alive else "not running"))
-    say_rows(rows, "  ")

@@ -32,7 +32,6 @@ from strakes.cli.signals import orderly_signals
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-USAGE_STATUS = BadInputError.exit_status
 # Commands that must end even if the servers of a file system do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
@@ -220,7 +219,7 @@ def run(arguments: Sequence[str]) -> int:
             return status
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message(), err=True)
-            return USAGE_STATUS
+            return BadInputError.exit_status
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else f"strakes {_name_of(arguments)}"
             remedy = f"See: {command} --help"

@@ -17,13 +17,7 @@ _BAR_COLUMNS = 32  # the clock beside the bar needs 33 columns more
 
 
 class LiveProgress:
-    """Display of the current measurement and the remaining time.
-
-    >>> with LiveProgress(quiet=True) as progress:
-    ...     progress.start(total_s=120.0)
-    ...     progress.update("metadata-ops: create, 2 ranks", fraction=0.25, detail="612,000 op/s")
-    ...     progress.note("the page cache could not be dropped")
-    """
+    """Display of the current measurement and the remaining time."""
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._quiet = quiet

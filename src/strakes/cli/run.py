@@ -54,7 +54,9 @@ def command(
     io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
-    from strakes.cli.measure import measure
+    from strakes.cli.measure import measure, request_from
+    from strakes.model.plan_toml import plan_from_toml
+    from strakes.studies.plan_run import PlanRun
 
     if plan in TOOLS and rest[:1] in (("--help",), ("-h",)):
         from strakes.interop.command_options import tool_of
@@ -64,39 +66,28 @@ def command(
     if plan in TOOLS:
         request, sampling = _of_tool(plan, rest, sampling)
         return measure(request, sampling)
-    context = click.get_current_context()
     if not rest:
-        raise click.UsageError("Missing argument 'DIR'.", context)
-    path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
-    return measure(_of_plan(path, directories, sampling), sampling)
-
-
-def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request to run a plan in these directories. Raises BadInputError for too few ranks."""
-    context = click.get_current_context()
-    if len(set(map(real_path, directories))) < len(directories):
-        raise click.UsageError("A directory is given twice.", context)
-    if len(directories) > ranks:
-        what = f"there are {len(directories)} directories for {counted(ranks, 'rank')}"
-        remedy = f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories."
-        raise BadInputError(what, where="strakes run", why="each rank works in one directory", remedy=remedy)
-    if directories[1:] and request.keep:
-        raise click.UsageError("--keep takes one directory only.", context)
-    return replace(request, beside=tuple(directories[1:]))
-
-
-def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling) -> Request:
-    """Return the request to run a plan."""
-    from strakes.cli.measure import request_from
-    from strakes.model.plan_toml import plan_from_toml
-    from strakes.studies.plan_run import PlanRun
-
+        raise click.UsageError("Missing argument 'DIR'.")
+    path, *directories = (DIRECTORY.convert(word, None, None) for word in (plan, *rest))
     title, parsed = plan_from_toml(path, sampling.seed)
     if sampling.ranks is not None:
         parsed = replace(parsed, ranks=sampling.ranks)
     sampling = replace(sampling, seed=parsed.seed, ranks=parsed.ranks)
     request = request_from(sampling, "run", title, directories[0], (PlanRun(parsed),))
-    return _several(request, directories, parsed.ranks)
+    return measure(_several(request, directories, parsed.ranks), sampling)
+
+
+def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
+    """Return the request to run a plan in these directories. Raises BadInputError for too few ranks."""
+    if len(set(map(real_path, directories))) < len(directories):
+        raise click.UsageError("A directory is given twice.")
+    if len(directories) > ranks:
+        what = f"there are {len(directories)} directories for {counted(ranks, 'rank')}"
+        remedy = f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories."
+        raise BadInputError(what, where="strakes run", why="each rank works in one directory", remedy=remedy)
+    if directories[1:] and request.keep:
+        raise click.UsageError("--keep takes one directory only.")
+    return replace(request, beside=tuple(directories[1:]))
 
 
 def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Request, Sampling]:

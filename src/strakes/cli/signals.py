@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
@@ -71,7 +71,5 @@ def orderly_signals() -> Iterator[None]:
 
 def _say(text: str) -> None:
     """Write to descriptor 2 directly, because a handler must not wait for the lock of an interrupted stream."""
-    try:
+    with suppress(OSError):  # the terminal is gone
         os.write(2, text.encode())
-    except OSError:
-        return  # the terminal is gone

@@ -36,7 +36,6 @@ from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
-    from strakes.watch.metrics import Metrics
     from strakes.watch.ring import Ring
 
 FalseAlarms = Annotated[
@@ -152,7 +151,7 @@ def run_command(
 
     from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
-    from strakes.watch.metrics import Metrics
+    from strakes.watch.metrics import Metrics, serve
     from strakes.watch.ring import Ring
     from strakes.watch.sources import sources_of
     from strakes.watch.values import line
@@ -162,7 +161,15 @@ def run_command(
         raise BadInputError("--level needs the probe", remedy="Leave out --no-probe, or --level.")
     shown = Metrics()
     if metrics is not None:
-        _serve(shown, *metrics)
+        address, port = metrics
+        where = f"[{address}]" if ":" in address else address
+        try:
+            say(f"metrics: http://{where}:{serve(shown, address, port)}/metrics")
+        except (OSError, OverflowError, UnicodeError) as error:
+            remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
+            why = (isinstance(error, OSError) and error.strerror) or str(error)
+            where = f"{where}:{port}"
+            raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
     # Directories of one file system have the same counters, so these are read once.
@@ -213,20 +220,6 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         for line in error.lines():
             say(line, err=True)
         return detect_unanswering(directory, servers)
-
-
-def _serve(metrics: Metrics, address: str, port: int) -> None:
-    """Serve metrics over HTTP and print their URL. Raises EnvironmentLacksError if the port cannot be used."""
-    from strakes.watch.metrics import serve
-
-    where = f"[{address}]" if ":" in address else address
-    try:
-        say(f"metrics: http://{where}:{serve(metrics, address, port)}/metrics")
-    except (OSError, OverflowError, UnicodeError) as error:
-        remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
-        why = (isinstance(error, OSError) and error.strerror) or str(error)
-        where = f"{where}:{port}"
-        raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
 
 
 @command.part("report")

@@ -96,11 +96,6 @@ def _infinite(score: str) -> str:
     return re.sub(r"^([+-]?)inf(inity)?$", r"\1INFINITY", text).lstrip("+")
 
 
-def _part(text: str) -> tuple[str, str]:
-    name, _, role = text.partition(":")
-    return name, role
-
-
 def _node(builder: CibBuilder, words: list[str]) -> None:
     names = [word for word in words if not word.endswith(":") and "=" not in word and word not in _BLOCKS]
     if names:
@@ -156,7 +151,7 @@ def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], d
     """Return the score of a constraint, its members with their roles or actions, and its settings."""
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    members = [_part(word) for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
+    members = [word.partition(":")[::2] for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
     return read.plain[0] if scored else usual, members, read.settings
 
 

@@ -51,12 +51,11 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
             one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
             for one in services[:_MOST_FAILURES]
         }
-    questions = [one for part in (lost, failed) for one in part.values()]
     return Behaviour(
         steady,
         _answered(lost),
         _answered(failed),
-        sum(isinstance(one.exception(), CommandTimeout) for one in questions),
+        sum(isinstance(one.exception(), CommandTimeout) for one in (*lost.values(), *failed.values())),
     )
 
 

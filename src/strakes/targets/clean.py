@@ -47,17 +47,12 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
         raise BadInputError(
             "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user who can read it."
         ) from error
-    with closing(parent):
-        return _clean(real, parent, dry_run=dry_run, force=force)
-
-
-def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanReport:
     removed: list[str] = []
     live: list[Left] = []
     left: list[Left] = []
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
-    with ExitStack() as opened:
+    with closing(parent), ExitStack() as opened:
         for name in _names_like_ours(parent, real):
             path = str(real / name)
             try:

@@ -71,7 +71,9 @@ class MooseFsTarget(RemoteTarget):
         return _SOURCE.match(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
-        host, port = self._master
+        match = _SOURCE.match(self.mount.source)
+        assert match is not None  # claims() has checked the source
+        host, port = match["host"], match["port"] or "9421"
         told = describe(host, port, *(mfscli(host, port, data).ask(self.run) for data in ("IN", "CS")))
         return replace(told, client=known.client)
 
@@ -89,12 +91,6 @@ class MooseFsTarget(RemoteTarget):
         except StrakesError:
             return {}
         return {"client": counters(done.stdout)} if done.status == 0 else {}
-
-    @property
-    def _master(self) -> tuple[str, str]:
-        match = _SOURCE.match(self.mount.source)
-        assert match is not None  # claims() has checked the source
-        return match["host"], match["port"] or "9421"
 
 
 def describe(

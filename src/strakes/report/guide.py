@@ -37,7 +37,10 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         ],
         layouts=layouts,
         confidence=percent(standing[0][1].confidence) if standing else "",
-        headlines=[(line.label, *_estimate(cell)) for line, cell in standing],
+        headlines=[
+            (line.label, show(cell.median, cell.unit), listed(show_interval(cell), show_remarks(cell)), str(cell.runs))
+            for line, cell in standing
+        ],
         findings=portrait.findings,
         settled=[one for one in portrait.findings if one not in undecided and one.tone == "neutral"],
         studies=dict.fromkeys(figure.study for figure in portrait.figures),
@@ -50,10 +53,6 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         repeat=for_terminal(portrait.reproduce[0]) if portrait.reproduce else "",
     )
     return text.rstrip() + "\n"
-
-
-def _estimate(cell: CellEstimate) -> tuple[str, str, str]:
-    return show(cell.median, cell.unit), listed(show_interval(cell), show_remarks(cell)), str(cell.runs)
 
 
 def _figure(figure: Figure, cells: Mapping[str, CellEstimate]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from strakes.base.foreign_text import escaped
 from strakes.base.language import current, gettext, ngettext
 from strakes.model.literature import SOURCES, published_values, scale, statements
-from strakes.model.portrait import Finding, Portrait
+from strakes.model.portrait import Portrait
 from strakes.report import numbers
 from strakes.report.answer_text import answer_lines, legend
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
@@ -40,6 +40,8 @@ def render_html(portrait: Portrait) -> str:
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
     headlines = headlines_of(portrait)
+    titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
+    toned = {tone: [one for one in settled if one.tone == tone] for tone in titles}
     return render_page(
         "report.html.j2",
         title=title_of(portrait),
@@ -49,7 +51,7 @@ def render_html(portrait: Portrait) -> str:
         headlines=headlines,
         doubts=list(dict.fromkeys(code for _, cell in headlines for code in cell.warnings)),
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
-        groups=_groups(settled),
+        groups=[(gettext(titles[tone]), *foremost(of, MOST_FINDINGS)) for tone, of in toned.items() if of],
         open=foremost([one for one in portrait.findings if one not in settled], MOST_FINDINGS),
         answers=answer_lines(portrait),
         legend=legend(),
@@ -85,13 +87,6 @@ def published(portrait: Portrait) -> dict[str, object]:
         "statements": statements(portrait, source.name),
         "left_out": source.left_out(against="against" in portrait.target),
     }
-
-
-def _groups(settled: Sequence[Finding]) -> list[tuple[str, list[Finding], int]]:
-    """Return strengths, weaknesses and other findings: for each title, the first findings and the number left out."""
-    titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
-    chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
-    return [(gettext(title), *foremost(chosen[tone], MOST_FINDINGS)) for tone, title in titles.items() if chosen[tone]]
 
 
 @cache

@@ -87,7 +87,12 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
         lines += ["", "Rules for this system"]
         lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH_COLUMNS - 2)]
     if source.name == "S2":
-        lines += ["", *_replication()]
+        lines += ["", "Published estimates of replication (not measured here)"]
+        lines.append(f"  {'files':>12} {'MB':>10} {'predicted s':>12} {'published s':>12} {'implied MB/s':>13}")
+        for row in replication_table():
+            times = f"{row.predicted_s:>12.3g} {row.published_s:>12.3g}"
+            lines.append(f"  {row.files:>12,} {row.megabytes:>10,.1f} {times} {row.implied_mb_per_s:>13.0f}")
+        lines += [f"  {line}" for line in wrap(replication_disagreement(), _WIDTH_COLUMNS - 2)]
     left_out = [f"{omission.what}: {omission.why}" for omission in _left_out(source, portraits)]
     counts = Counter((cell.study, cell.reason) for portrait in portraits for cell in portrait.skipped)
     for (study, reason), cells in counts.items():
@@ -208,10 +213,9 @@ def _table(found: Sequence[Row]) -> list[str]:
         shown = "" if row.published == before else row.published
         before = row.published
         drawn.add_row(*(Text(for_terminal(text)) for text in (shown, row.here, row.grade, row.ratio, row.decides)))
-    console = Console(file=StringIO(), width=_WIDTH_COLUMNS, no_color=True, highlight=False)
-    with console.capture() as capture:
-        console.print(drawn)
-    return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
+    printed = StringIO()
+    Console(file=printed, width=_WIDTH_COLUMNS, no_color=True, highlight=False).print(drawn)
+    return [line.rstrip() for line in printed.getvalue().splitlines() if line.strip()]
 
 
 def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
@@ -220,12 +224,3 @@ def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)
     return [value for line in lines.values() for value in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
-
-
-def _replication() -> list[str]:
-    lines = ["Published estimates of replication (not measured here)"]
-    lines.append(f"  {'files':>12} {'MB':>10} {'predicted s':>12} {'published s':>12} {'implied MB/s':>13}")
-    for row in replication_table():
-        times = f"{row.predicted_s:>12.3g} {row.published_s:>12.3g}"
-        lines.append(f"  {row.files:>12,} {row.megabytes:>10,.1f} {times} {row.implied_mb_per_s:>13.0f}")
-    return [*lines, *(f"  {line}" for line in wrap(replication_disagreement(), _WIDTH_COLUMNS - 2))]

@@ -139,8 +139,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
         # A number and its unit stay on one line.
         text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
         answer = [part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped(text, room)]
-        rows = zip_longest(wrapped(title, first - 1), answer, [line.word], fillvalue="")
-        for left, right, word in rows:
+        for left, right, word in zip_longest(wrapped(title, first - 1), answer, [line.word], fillvalue=""):
             style = _STYLES[line.grade]
             yield ((f"  {padded(left, first)}", ""), (f"{padded(right, room)}  {word}" if word else right, style))
 

@@ -9,7 +9,7 @@ from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Question
 from strakes.model.phases import StreamPhase
 from strakes.model.portrait import Figure, Setting
-from strakes.model.results import Measured, Results
+from strakes.model.results import Results
 from strakes.studies.compose import WRITE_AND_READ, ask_level, bars
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
@@ -53,7 +53,7 @@ class Stream(Study):
                 bars(
                     ngettext("{count} rank", "{count} ranks together", int(ranks)),
                     results.where(operation=operation, ranks=ranks),
-                    _block_size,
+                    lambda cell: format_bytes(float(cell.settings["block_bytes"])),
                 )
                 for ranks in results.levels("ranks")
             ]
@@ -89,7 +89,3 @@ class Stream(Study):
                 cells = results.where(operation=operation, block_bytes=block)
                 questions += ask_level(self.name, f"{operation}-{block}-ranks", title, cells, "ranks")
         return questions
-
-
-def _block_size(cell: Measured) -> str:
-    return format_bytes(float(cell.settings["block_bytes"]))

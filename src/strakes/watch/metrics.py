@@ -102,7 +102,6 @@ def serve(metrics: Metrics, address: str, port: int) -> int:
 
     registry = CollectorRegistry()
     registry.register(metrics)
-    # Processor time and memory of the watch itself.
     ProcessCollector(registry=registry)
     _Server.address_family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
     server = make_server(address, port, make_wsgi_app(registry), _Server, _Handler)

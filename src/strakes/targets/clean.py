@@ -56,25 +56,25 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
         for name in _names_like_ours(parent, real):
             path = str(real / name)
             try:
-                directory = enter(parent, name)
+                opened_workspace = enter(parent, name)
             except OSError as error:
                 why = os.strerror(error.errno or 0)
                 ignored.append(Left(path, f"this directory cannot be entered ({why})"))
                 continue
-            opened.callback(os.close, directory)
-            marker = read_marker(directory, name)
-            if isinstance(marker, NoMarker) and not _was_never_finished(directory, name, marker):
+            opened.callback(os.close, opened_workspace)
+            marker = read_marker(opened_workspace, name)
+            if isinstance(marker, NoMarker) and not _was_never_finished(opened_workspace, name, marker):
                 ignored.append(Left(path, marker.why))
             else:
-                ours.append((directory, name, marker))
+                ours.append((opened_workspace, name, marker))
         live_ones = [False] * len(ours) if force else are_live(ours)
-        for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
+        for (opened_workspace, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)
             if lives:
                 user = marker.process if isinstance(marker, Marker) else "a process that is creating it"
                 live.append(Left(path, f"{user} is using it"))
                 continue
-            remains = () if dry_run else remove_workspace(parent, name, directory, path)
+            remains = () if dry_run else remove_workspace(parent, name, opened_workspace, path)
             left += remains
             removed += [] if remains else [path]
     return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))

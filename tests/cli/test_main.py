@@ -180,9 +180,7 @@ def test_a_bug_is_one_message_even_if_no_log_can_be_written(
 def test_a_missing_package_exits_with_status_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from strakes.cli import main
-
-    monkeypatch.setattr(main, "COMMANDS", {"probe": "A probe."})
+    monkeypatch.setattr("strakes.cli.main.COMMANDS", {"probe": "A probe."})
     assert run(["probe"]) == 3
     assert "No module named 'strakes.cli.probe'" in capsys.readouterr().err
 

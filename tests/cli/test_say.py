@@ -8,15 +8,6 @@ import pytest
 
 from strakes.cli.say import say_sentences
 
-
-class Terminal(io.StringIO):
-    """A stream that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        """Return True."""
-        return True
-
-
 TEXT = (
     "A ratio says how many times better B is than A, and the overall interval holds\n"
     "  SAME  names-of/cells  1.000 times"
@@ -26,7 +17,8 @@ TEXT = (
 @pytest.mark.parametrize("columns", [60, 40])
 def test_each_line_is_wrapped_between_words_on_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr("sys.stdout", screen := Terminal())
+    monkeypatch.setattr("sys.stdout", screen := io.StringIO())
+    monkeypatch.setattr(screen, "isatty", lambda: True)
     say_sentences(TEXT)
     lines = screen.getvalue().splitlines()
     assert max(map(len, lines)) <= columns

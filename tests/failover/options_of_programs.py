@@ -96,13 +96,16 @@ def actions(text: str) -> str:
     return " ".join(f"{name}={limit}" for name, limit in advised.items())
 
 
-def advised_times() -> dict[str, str]:
-    found = {}
+def _agents() -> Iterator[tuple[str, str]]:
+    """Yield each resource agent with its metadata."""
     for path in sorted(_OCF.glob("*/*")):
         if path.is_file() and not path.name.startswith("."):
-            words = actions(_said("crm_resource", "--show-metadata", f"ocf:{path.parent.name}:{path.name}"))
-            found[f"times of {path.parent.name}:{path.name}"] = words
-    return {name: words for name, words in found.items() if words}
+            name = f"{path.parent.name}:{path.name}"
+            yield name, _said("crm_resource", "--show-metadata", f"ocf:{name}")
+
+
+def advised_times() -> dict[str, str]:
+    return {f"times of {name}": words for name, text in _agents() if (words := actions(text))}
 
 
 def versions(*packages: str) -> str:
@@ -140,13 +143,7 @@ def with_shared_words(agents: Mapping[str, str]) -> dict[str, str]:
 
 
 def resource_agents() -> dict[str, str]:
-    found = {}
-    for path in sorted(_OCF.glob("*/*")):
-        name = f"ocf:{path.parent.name}:{path.name}"
-        words = " ".join(_parameters(_said("crm_resource", "--show-metadata", name)))
-        if path.is_file() and not path.name.startswith("."):
-            found[f"{path.parent.name}:{path.name}"] = words
-    return found
+    return {name: " ".join(_parameters(text)) for name, text in _agents()}
 
 
 def cluster_properties() -> dict[str, str]:

@@ -143,7 +143,6 @@ def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
     labs.down("ha")
 
 
-@pytest.mark.long
 def test_virtual_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: Labs) -> None:
     lacking = missing(HaLab.packages_for(HaOptions(uml=True)))
     if lacking:

@@ -11,7 +11,10 @@ from conftest import StrakesRunner
 from failover.clusters import need, planned
 from strakes.base.errors import BadInputError
 from strakes.failover.cib import Cib
+from strakes.failover.crm_text import read_crm
 from strakes.failover.model import ClusterModel, model_of
+from strakes.failover.pcs_commands import read_pcs_commands
+from strakes.failover.pcs_config import read_pcs_config
 from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
@@ -170,10 +173,6 @@ def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp
 
 
 def test_truncated_text_is_read_without_an_error() -> None:
-    from strakes.failover.crm_text import read_crm
-    from strakes.failover.pcs_commands import read_pcs_commands
-    from strakes.failover.pcs_config import read_pcs_config
-
     for read in (read_crm, read_pcs_commands, read_pcs_config):
         for _, text in FORMS.values():
             for cut in range(0, len(text), 17):

@@ -21,7 +21,7 @@ from strakes.failover.check import Check
 from strakes.failover.rule import Rule, all_rules, findings
 from strakes.failover.setup import Setup, read_live, read_plan
 from strakes.failover.simulation import behaviour_of
-from strakes.failover.validators import ValidatorVerdict
+from strakes.failover.validators import ValidatorVerdict, verdicts
 from strakes.targets.command import Completed
 
 COROSYNC, CIB, RES = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "etc/drbd.d/mdt0.res"
@@ -206,10 +206,8 @@ def test_refusals_of_the_cluster_programs_are_reported_with_their_messages(
 
 
 def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from strakes.failover import validators
-
-    monkeypatch.setattr(validators, "installed", lambda _: False)
-    said = validators.verdicts(read_plan(planned("tianhe2", tmp_path)))
+    monkeypatch.setattr("strakes.failover.validators.installed", lambda _: False)
+    said = verdicts(read_plan(planned("tianhe2", tmp_path)))
     assert [one.state for one in said] == ["absent"] * 3 and "install corosync" in {one.text for one in said}
 
 

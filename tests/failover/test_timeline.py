@@ -29,13 +29,9 @@ def recorded(name: str) -> dict[str, Outage]:
             for _, begun, ended, result in rows
         ]
     fault = next(one for kind in ("events", "umount") if (one := RECORDED / f"{name}_{kind}.txt").exists())
-    return {outage.client: outage for outage in outages_of(clients, _first_time(fault.read_text()))}
-
-
-def _first_time(text: str) -> float:
-    found = re.search(r"\d{10}\.\d+", text)
-    assert found
-    return float(found[0])
+    began = re.search(r"\d{10}\.\d+", fault.read_text())
+    assert began
+    return {outage.client: outage for outage in outages_of(clients, float(began[0]))}
 
 
 def test_a_killed_server_stalls_both_clients_for_112_seconds_without_an_error() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from lab.running import Labs, own_labs
 from mounts import tmpfs_mounted
+from strakes.model.phases import MetadataPhase
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 
@@ -45,6 +46,21 @@ def place(mount: Path) -> Iterator[Path]:
     assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
     (directory / ".strakes-marker").unlink()
     directory.rmdir()
+
+
+def items_of(backend: str, operation: str, **more: object) -> MetadataPhase:
+    """Return a phase with 40 items of each rank in a shared tree."""
+    return MetadataPhase(
+        operation,
+        operation,  # type: ignore[arg-type]
+        "shared",
+        items=40,
+        depth=1,
+        branch=2,
+        file_bytes=100,
+        backend=backend,  # type: ignore[arg-type]
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def started(*arguments: str | Path) -> subprocess.Popen[str]:

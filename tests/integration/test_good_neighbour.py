@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
+from integration.test_survey import the_run
 from lab.running import Labs
 from mounts import tmpfs_mounted
 from report.document import validate
 from strakes.lab.cgroup import hierarchy_of
 from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import NeighbourFelt
-from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.neighbour import KINDS
 
@@ -56,10 +56,6 @@ def slow_device(labs: Labs) -> Path:
     if hierarchy is None or hierarchy.version != 1:
         pytest.skip("a device can be made slow for all its users with control groups of version 1 only")
     return labs.up("xfs", "--iops", str(IOPS))
-
-
-def the_run() -> Run:
-    return Store().open("latest")
 
 
 def test_a_limit_holds_for_the_whole_run_and_its_figures_are_marked(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
+from integration.conftest import items_of
 from lab.running import Labs
 from runs.test_mpi import needs_mpi
 from strakes.base.errors import BadInputError
-from strakes.model.phases import MetadataPhase, ProbePhase, TransferPhase
+from strakes.model.phases import ProbePhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.choice import engine_for
 from strakes.runs.engine import LocalEngine
@@ -30,20 +31,6 @@ def mount(shared_labs: Labs) -> Path:
         if why := engine.start().absent.get("cephfs"):
             pytest.skip(why["why"])
     return shared_labs.up("ceph --osds 1 --mds 1 --standby 0 --store memstore --osd-size 2GiB")
-
-
-def items(operation: str, **more: object) -> MetadataPhase:
-    return MetadataPhase(
-        operation,
-        operation,  # type: ignore[arg-type]
-        "shared",
-        items=40,
-        depth=1,
-        branch=2,
-        file_bytes=100,
-        backend="cephfs",
-        **more,  # type: ignore[arg-type]
-    )
 
 
 def data(name: str, operation: str, layout: str, access: str, **more: object) -> TransferPhase:
@@ -71,16 +58,16 @@ def test_every_operation_works_and_reads_return_the_written_data(place: Path, la
         data("sw", "write", "shared-file", "strided"),
         data("sr", "read", "shared-file", "whole", verify=True),
         data("sm", "mixed", "shared-file", "strided", read_percent=50),
-        items("file-create"),
-        items("file-stat", share="all"),
-        items("file-read", rank_shift=1),
-        items("file-open-close"),
-        items("file-rename"),
-        items("file-remove"),
-        items("dir-create"),
-        items("dir-stat"),
-        items("dir-rename"),
-        items("dir-remove"),
+        items_of("cephfs", "file-create"),
+        items_of("cephfs", "file-stat", share="all"),
+        items_of("cephfs", "file-read", rank_shift=1),
+        items_of("cephfs", "file-open-close"),
+        items_of("cephfs", "file-rename"),
+        items_of("cephfs", "file-remove"),
+        items_of("cephfs", "dir-create"),
+        items_of("cephfs", "dir-stat"),
+        items_of("cephfs", "dir-rename"),
+        items_of("cephfs", "dir-remove"),
     )
     with engine_for(launch) as engine:
         result = engine.run(Plan(ranks=3, phases=phases, seed=7), place, "p", limit_s=120)
@@ -99,7 +86,7 @@ def test_kept_files_of_probes_items_and_transfers_appear_on_the_mount(place: Pat
 
     phases = (
         *(probe("file-create", 10), probe("write-fsync", 100), probe("file-stat", 0)),
-        *(replace(items("file-create"), name="items"), data("w", "write", "shared-file", "segmented")),
+        *(replace(items_of("cephfs", "file-create"), name="items"), data("w", "write", "shared-file", "segmented")),
     )
     with LocalEngine() as engine:
         result = engine.run(Plan(ranks=3, phases=phases), place, "kept", limit_s=60, keep=True)
@@ -118,7 +105,7 @@ def test_a_directory_without_the_marker_is_refused_through_libcephfs(mount: Path
     bare = mount / "bare"
     bare.mkdir()
     with LocalEngine() as engine:
-        result = engine.run(Plan(ranks=1, phases=(items("file-create"),)), bare, "p", limit_s=60)
+        result = engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), bare, "p", limit_s=60)
     assert result.ended == "refused"
     assert result.errors[0].what == "the directory has no marker of strakes"
     assert not list(bare.iterdir())
@@ -129,7 +116,7 @@ def test_an_existing_plan_directory_is_refused_and_left_alone(place: Path) -> No
     (place / "p").mkdir()
     (place / "p" / "file").touch()
     with LocalEngine() as engine:
-        result = engine.run(Plan(ranks=1, phases=(items("file-create"),)), place, "p", limit_s=60)
+        result = engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), place, "p", limit_s=60)
     assert (result.ended, result.errors[0].where["key"]) == ("refused", "id")
     (place / "p" / "file").unlink()
     (place / "p").rmdir()
@@ -137,7 +124,7 @@ def test_an_existing_plan_directory_is_refused_and_left_alone(place: Path) -> No
 
 def test_a_directory_on_another_file_system_is_refused(tmp_path: Path) -> None:
     with LocalEngine() as engine, pytest.raises(BadInputError, match="needs a directory of a Ceph file system"):
-        engine.run(Plan(ranks=1, phases=(items("file-create"),)), tmp_path, "p", limit_s=60)
+        engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), tmp_path, "p", limit_s=60)
 
 
 def test_the_example_runs_with_one_client_per_rank(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.lab.ceph_monitor import Monitors
+from strakes.tuning.advise_paste import ceph_layout
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
@@ -121,8 +122,6 @@ def test_a_value_refused_by_ceph_is_reported_with_its_message(
 
 
 def test_setfattr_accepts_the_layouts_printed_by_advise(mount: Path) -> None:
-    from strakes.tuning.advise_paste import ceph_layout
-
     for count, size in ((1, 65536), (3, 1 << 20), (2, 16 << 20), (4, None), (None, 3 << 20)):
         (mount / "laid-out").mkdir()
         line = ceph_layout(count, size).replace("DIR", str(mount / "laid-out"))

@@ -14,8 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from conftest import ROOT, StrakesRunner, wait_for
+from integration.conftest import items_of
 from lab.running import Labs, need
-from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.phases import TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine, find_engine
 from strakes.targets.clean import clean
@@ -94,19 +95,6 @@ def data(name: str, operation: str, transfer: int = 5 * MIB, transfers: int = 3,
     )
 
 
-def items(operation: str, **more: object) -> MetadataPhase:
-    return MetadataPhase(
-        operation,
-        operation,  # type: ignore[arg-type]
-        "shared",
-        items=40,
-        depth=1,
-        branch=2,
-        backend="s3",
-        **({"file_bytes": 100} | more),  # type: ignore[arg-type]
-    )
-
-
 def test_objects_and_files_return_the_written_data_and_are_removed(place: Path) -> None:
     phases = (
         data("parts", "write"),
@@ -116,10 +104,10 @@ def test_objects_and_files_return_the_written_data_and_are_removed(place: Path) 
         data("read-one", "read", 4096, 1, files="one", verify=True),
         data("file", "write", backend="posix", files="file"),
         data("read-file", "read", backend="posix", files="file", verify=True),
-        items("file-create"),
-        items("file-stat", share="all"),
-        items("file-read", rank_shift=1),
-        items("file-remove"),
+        items_of("s3", "file-create"),
+        items_of("s3", "file-stat", share="all"),
+        items_of("s3", "file-read", rank_shift=1),
+        items_of("s3", "file-remove"),
     )
     with LocalEngine() as engine:
         result = engine.run(Plan(ranks=3, phases=phases, seed=7), place, "p", limit_s=120)

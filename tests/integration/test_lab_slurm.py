@@ -29,16 +29,24 @@ def slurm(shared_labs: Labs) -> Hosts:
 
 
 @pytest.mark.parametrize(
-    ("words", "budget"),
-    [(("survey",), "4s"), (("study", "writers"), "2s"), (("study", "startup-load"), "2s")],
-    ids=["survey", "writers", "startup-load"],
+    ("words", "budget", "site"),
+    [
+        (("survey",), "4s", False),
+        (("study", "writers"), "2s", False),
+        (("study", "startup-load"), "2s", False),
+        pytest.param(("study", "open-close"), "2s", True, marks=[needs_open_mpi, pytest.mark.long]),
+    ],
+    ids=["survey", "writers", "startup-load", "open-mpi"],
 )
 def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
-    slurm: Hosts, words: tuple[str, ...], budget: str
+    slurm: Hosts, words: tuple[str, ...], budget: str, site: bool
 ) -> None:
-    done = slurm.strakes(*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q", before=JOB)
+    """The engine of the site's Open MPI is started with PMIx."""
+    words = (*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q")
+    done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1] if site else None)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
+    assert ("Open MPI" in document["environment"]["engine"]["mpi"]) == site
     assert (
         document["scope"].startswith("4 clients (one on each node) measured")
         and "4 nodes (n1, n2, n3, n4)" in document["scope"]
@@ -73,27 +81,11 @@ def test_an_unsuitable_pmi_version_is_refused_before_measuring(
     assert not slurm.left()
 
 
-@needs_open_mpi
-@pytest.mark.long
-def test_srun_starts_an_open_mpi_engine_with_pmix(slurm: Hosts) -> None:
-    words = ("study", "open-close", slurm.directory, *SLURM, "--budget", "2s", "--json", "-", "-q")
-    done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1])
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["scope"].startswith("4 clients (one on each node) measured")
-    assert "Open MPI" in document["environment"]["engine"]["mpi"]
-
-
 def test_another_launcher_can_be_given_as_a_command(slurm: Hosts) -> None:
     command = "srun --mpi=pmi2 --input=0 -N 2 -n {ranks} {engine}"
     words = ("study", "open-close", slurm.directory, "-n", "2", "--launcher-command", command, "--budget", "1s", "-q")
     done = slurm.strakes(*words, before=JOB)
     assert done.returncode == 0, done.stderr
-
-
-def test_outside_an_allocation_the_error_names_the_commands_that_get_one(slurm: Hosts) -> None:
-    done = slurm.strakes("survey", slurm.directory, *SLURM)
-    assert done.returncode == 2 and "salloc" in done.stderr and "sbatch" in done.stderr
 
 
 def test_a_cancelled_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -> None:

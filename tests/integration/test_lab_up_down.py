@@ -13,11 +13,7 @@ pytestmark = pytest.mark.lab
 
 MIB = 1 << 20
 # Kind, options besides the size, and the processes of the lab.
-LABS: list[tuple[str, tuple[str, ...], list[str]]] = [
-    ("xfs", (), []),
-    ("ext4", (), []),
-    ("tmpfs", (), []),
-]
+LABS: list[tuple[str, tuple[str, ...], list[str]]] = [(kind, (), []) for kind in ("xfs", "ext4", "tmpfs")]
 LARGE_LABS: list[tuple[str, tuple[str, ...], list[str]]] = [
     ("gluster", ("--bricks", "2"), ["glusterd", "brick.1", "brick.2", "client"]),
     ("moosefs", ("--chunkservers", "2"), ["master", "chunkserver.1", "chunkserver.2", "client"]),

@@ -22,11 +22,11 @@ CONTRADICTORY = sorted((PLANS / "contradictory").glob("*.json"))
 
 
 @pytest.fixture(scope="module")
-def backends(engine: Path) -> frozenset[str]:
-    hello = json.loads(
+def hello(engine: Path) -> Any:
+    """Return the first message of the engine."""
+    return json.loads(
         subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0]
     )
-    return frozenset(hello["backends"])
 
 
 @pytest.fixture(scope="module")
@@ -58,19 +58,13 @@ def test_a_good_plan_is_valid(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_plan_is_taken(path: Path, engine: Path, backends: frozenset[str], tmp_path: Path) -> None:
-    lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - backends
+def test_a_good_plan_is_taken(path: Path, engine: Path, hello: Any, tmp_path: Path) -> None:
+    lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - set(hello["backends"])
     if lacking:
         pytest.skip(f"the engine is without {', '.join(lacking)}")
     # The ranks of the largest plan have to be processes, and not every machine can run the others to their end.
     status, key = verdict(engine, read(path), tmp_path)
     assert status != "refused" or key == "team.ranks"
-
-
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_a_bad_plan_is_not_valid(path: Path) -> None:
-    with pytest.raises(BadInputError):
-        validate_plan_document(read(path))
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)

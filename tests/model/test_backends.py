@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from strakes.base.errors import EnvironmentLacksError
+from model.test_agreement import engine, hello
 from strakes.base.schemas import load_schema
-from strakes.runs.engine import find_engine
+
+__all__ = ["engine", "hello"]
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "developers" / "add-a-backend.md").read_text()
 REGISTRY = (ROOT / "engine" / "backend" / "registry.hpp").read_text()
-
-
-@pytest.fixture(scope="module")
-def hello() -> Any:
-    try:
-        engine = find_engine()
-    except EnvironmentLacksError:
-        pytest.skip("the engine is not built")
-    return json.loads(
-        subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0]
-    )
 
 
 def test_the_schema_lists_for_each_kind_the_backends_that_the_engine_has_for_it(hello: Any) -> None:

@@ -26,10 +26,6 @@ def title_there(place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_checkout_has_its_schemas() -> None:
-    assert load_schema("plan")["$id"].endswith("plan-1.json")
-
-
 def test_an_installed_package_has_its_schemas(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "schemas", installed(tmp_path) / "schemas")
     done = title_there(tmp_path)

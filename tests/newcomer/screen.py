@@ -79,11 +79,6 @@ def screen_of(directory: Path, columns: int, environment: Mapping[str, str]) -> 
         check=True,
     )
     try:
-        subprocess.run(
-            ["tmux", "-S", str(socket), "set-option", "-g", "history-limit", str(_HISTORY_LINES)],
-            timeout=30,
-            check=True,
-        )
         yield Screen(socket, columns)
     finally:
         subprocess.run(["tmux", "-S", str(socket), "kill-server"], timeout=30, check=False)

@@ -62,7 +62,7 @@ def test_one_size_has_a_wide_interval_and_three_have_a_narrower_one() -> None:
     assert further == sorted(further)
 
 
-def test_a_time_grows_with_the_number_of_ranks() -> None:
+def test_a_time_grows_with_the_number_of_ranks_and_of_files() -> None:
     measured = levels({1: 0.0076, 4: 0.0125, 16: 0.0412})
     forecasts = [Model(measured, is_time=True).forecast(at(ranks)) for ranks in (16, 64, 256)]
     assert forecasts[0].low < 0.0412 < forecasts[0].high
@@ -71,14 +71,11 @@ def test_a_time_grows_with_the_number_of_ranks() -> None:
     recovery = Model(levels({50: 10.0, 100: 23.0, 200: 41.0, 500: 108.0, 1000: 211.0}), is_time=True)
     forecast = recovery.forecast(at(2000))
     assert forecast.low < 420 < forecast.high and forecast.median == pytest.approx(420, rel=0.2)
-
-
-def test_a_time_grows_with_the_number_of_files() -> None:
-    measured = [
+    of_files = [
         MeasuredLevel(Scale(files=files), math.log(value), 0.0)
         for files, value in {10**4: 0.488, 10**5: 4.88, 10**6: 51.4}.items()
     ]
-    forecast = Model(measured, is_time=True).forecast(Scale(files=10**7))
+    forecast = Model(of_files, is_time=True).forecast(Scale(files=10**7))
     assert forecast.median == pytest.approx(487, rel=0.2) and forecast.high > 700
 
 

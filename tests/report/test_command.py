@@ -57,8 +57,3 @@ def test_the_findings_on_standard_output_are_the_only_output_and_give_the_portra
     portrait = from_record(Portrait, document)
     assert portrait.run["id"] == stored
     assert {cell.study for cell in portrait.cells} == set(NAMES)
-
-
-def test_a_missing_run_is_refused(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert strakes(["report", "no-such-run"]) == 2
-    assert "no-such-run" in capsys.readouterr().err

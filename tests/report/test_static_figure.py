@@ -10,7 +10,6 @@ import pytest
 
 from report.example import example_portrait as portrait
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.cli.main import run as strakes
 from strakes.model.portrait import RunWarning
 from strakes.report.static_figure import FORMATS, find_figure, name_figures, write_figure
 
@@ -79,8 +78,3 @@ def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeyp
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(EnvironmentLacksError, match=r"pip install matplotlib .*strakes\[figures\]"):
         write_figure(portrait().figures[0], portrait(), tmp_path / "figure.svg")
-
-
-def test_the_command_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
-    assert strakes(["report", "figure", "latest", "transfer-size", "-o", str(tmp_path / "x.svg")]) == 2

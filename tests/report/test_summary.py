@@ -107,13 +107,6 @@ def test_figures_of_short_phases_and_of_caches_are_marked_on_the_screen() -> Non
     assert "shows sustained rates" not in render_summary(portrait, width=100, colour=False)
 
 
-def test_a_run_that_found_nothing_says_so() -> None:
-    empty = replace(example_portrait(), headlines=(), cells=(), findings=(), answers=(), figures=(), warnings=())
-    text = render_summary(empty, None, width=80, colour=False)
-    assert "nothing was measured" in text
-    assert "How to use it" not in text
-
-
 def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:
     portrait = replace(example_portrait(), headlines=(Headline("read of a shared file", "patterns-SFWA:read"),))
     text = render_summary(portrait, None, width=100, colour=False)
@@ -137,12 +130,6 @@ def test_the_summary_of_one_study_has_all_its_findings() -> None:
     assert text not in render_summary(portrait, REPORT, width=100, colour=False)
     portrait = replace(portrait, run={**portrait.run, "kind": "study"})
     assert f"* {text}" in render_summary(portrait, REPORT, width=100, colour=False)
-
-
-def test_the_summary_of_an_incomplete_run_says_so() -> None:
-    portrait = example_portrait()
-    interrupted = replace(portrait, run={**portrait.run, "status": "interrupted"})
-    assert "This run was interrupted" in render_summary(interrupted, REPORT, width=100, colour=False)
 
 
 def test_a_hostile_path_cannot_steer_the_terminal_or_break_the_layout() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from mounts import tmpfs_mounted
 from runs.conftest import once
+from runs.test_mpi import pid_of
 from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import ProbePhase, Stop, TransferPhase
 from strakes.model.plan import Plan
@@ -208,16 +209,9 @@ def test_a_write_that_ran_out_of_time_is_read_back_by_collective_calls(
 
 def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
     endless = of(way, "w", "write", collective=True, stop=Stop("seconds", 3600.0))
-    calls: list[Progress] = []
-
-    def cancel(progress: Progress) -> None:
-        calls.append(progress)
-        if len(calls) == 1:  # a second cancel would not wait for an orderly end
-            engine.cancel()
-
-    result = engine.run(Plan(RANKS, (endless,)), workspace.path, "c", 3600, cancel)
+    # A second cancel would not wait for an orderly end.
+    result = engine.run(Plan(RANKS, (endless,)), workspace.path, "c", 3600, once(engine.cancel))
     assert (result.ended, result.errors, result.cleaned) == ("cancelled", (), True)
-    assert calls
     check_usable(engine, way, workspace.path)
 
 
@@ -312,16 +306,11 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
 def test_a_rank_killed_in_collective_calls_is_named_and_the_run_ends(way: Way, workspace: Workspace) -> None:
     with new_engine(way) as engine:
         with_backend(engine, way)
-        victim = next(int(process.split()[1]) for process, rank in engine.start().ranks.items() if rank == 2)
-        calls: list[Progress] = []
-
-        def kill(progress: Progress) -> None:
-            if not calls:
-                os.kill(victim, signal.SIGKILL)
-            calls.append(progress)
-
+        victim = pid_of(engine, 2)
         endless = of(way, "w", "write", collective=True, stop=Stop("seconds", 3600.0))
-        result = engine.run(Plan(RANKS, (endless,)), workspace.path, "k", 3600, kill)
+        result = engine.run(
+            Plan(RANKS, (endless,)), workspace.path, "k", 3600, once(lambda: os.kill(victim, signal.SIGKILL))
+        )
         assert result.ended in ("failed", "died", "limit")
         assert {error.where["rank"] for error in result.errors} == {2}
         assert (result.cleaned, result.left) == (True, ())

@@ -15,6 +15,7 @@ import pytest
 from strakes.base.errors import EnvironmentLacksError
 from strakes.runs import mpi_family
 from strakes.runs.choice import with_launcher
+from strakes.runs.engine import find_engine
 from strakes.runs.mpi import find_mpiexec
 from strakes.runs.mpi_family import GET_MPI
 
@@ -38,8 +39,6 @@ def test_the_message_of_a_wheel_names_the_source_and_not_another_installation(tm
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Simulate a machine without MPI and Slurm: a PATH without both, and no MPI engine. Return the engine."""
-    from strakes.runs.engine import find_engine
-
     engine = tmp_path / "strakes-engine"
     engine.symlink_to(find_engine())
     monkeypatch.setenv("STRAKES_ENGINE", str(engine))

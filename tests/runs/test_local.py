@@ -205,20 +205,16 @@ def wait_until_gone(pid: int) -> None:
     wait_for(lambda: not stat.exists() or ") Z " in stat.read_text(), 20)
 
 
-def test_the_engine_of_a_killed_front_end_cleans_up_and_leaves(engine: LocalEngine, workspace: Workspace) -> None:
-    process, pid = front_end(workspace)
-    process.kill()
-    process.communicate()
-    wait_until_gone(pid)
-    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
-
-
-def test_ctrl_c_in_a_terminal_reaches_the_engine_through_the_front_end_only(
-    engine: LocalEngine, workspace: Workspace
+@pytest.mark.parametrize("ctrl_c", [False, True])
+def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_leaves(
+    engine: LocalEngine, workspace: Workspace, ctrl_c: bool
 ) -> None:
     process, pid = front_end(workspace)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    if ctrl_c:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    else:
+        process.kill()
     _, errors = process.communicate(timeout=60)
-    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert errors.rstrip().endswith("KeyboardInterrupt") == ctrl_c
     wait_until_gone(pid)
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]

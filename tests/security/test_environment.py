@@ -28,21 +28,22 @@ def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedPro
     )
 
 
+LONG_DOCUMENT = (
+    "import click; from strakes.cli import main; "
+    "main._invoke = lambda _: click.echo('x' * 1_000_000); raise SystemExit(main.run(['export']))"
+)
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", ["runs --json", "study list", "--help", "--version"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f'"$@" {words}' for words in ("runs --json", "study list", "--help", "--version")),
+        f'{sys.executable} -c "{LONG_DOCUMENT}"',
+    ],
+)
 def test_a_full_standard_output_is_reported(command: str, unbuffered: str, tmp_path: Path) -> None:
-    done = shell(f'"$@" {command} >/dev/full', tmp_path, PYTHONUNBUFFERED=unbuffered)
-    assert done.returncode == 3, done.stderr
-    assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
-    assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr
-
-
-def test_a_long_document_that_a_full_standard_output_takes_no_byte_of_is_reported(tmp_path: Path) -> None:
-    lines = (
-        "import click; from strakes.cli import main; "
-        "main._invoke = lambda _: click.echo('x' * 1_000_000); raise SystemExit(main.run(['export']))"
-    )
-    done = shell(f'{sys.executable} -c "{lines}" >/dev/full', tmp_path)
+    done = shell(f"{command} >/dev/full", tmp_path, PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 3, done.stderr
     assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
     assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr

@@ -44,10 +44,12 @@ def test_the_slowdown_of_whole_blocks_cancels_in_a_paired_ratio(a: dict[int, flo
     assert ratio.interval is None or ratio.interval.low == pytest.approx(0.5)
 
 
-def test_only_common_blocks_count() -> None:
+def test_only_common_blocks_count_and_none_are_refused() -> None:
     ratio = paired_ratio(dict.fromkeys(range(5), 10.0) | {9: 1e6}, dict.fromkeys(range(5), 5.0) | {7: 1e-6}, 0.9)
     assert ratio.runs == 5
     assert ratio.median == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="at least one value"):
+        paired_ratio({1: 1.0}, {2: 1.0}, 0.9)
 
 
 def test_a_rate_of_zero_leaves_a_ratio_without_interval() -> None:
@@ -56,11 +58,6 @@ def test_a_rate_of_zero_leaves_a_ratio_without_interval() -> None:
     assert paired_ratio(zero, full, 0.9) == Estimate(2.0, None, 8)
     assert independent_ratio(list(zero.values()), list(full.values()), 0.9).interval is None
     assert independent_ratio([1.0], [0.0], 0.9).median == math.inf
-
-
-def test_no_common_block_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one value"):
-        paired_ratio({1: 1.0}, {2: 1.0}, 0.9)
 
 
 @pytest.mark.parametrize(

@@ -8,27 +8,18 @@ from typing import Any
 from strakes.base.units import MIB
 from strakes.model.phases import TransferPhase
 from strakes.model.plan import Phase
-from strakes.model.results import Measured
 from strakes.studies.compose import from_memory, from_own_cache
 from strakes.studies.overview import Overview
 from strakes.studies.transfer_size import TransferSize
 from studies.world import flat, measured
 
 
-def cell_with(cache: dict[str, Any]) -> Measured:
-    """Return a buffered cell whose first run had this state of the page cache."""
+def test_a_file_that_all_ranks_read_comes_from_the_device_once() -> None:
     cell = next(cell for cell in measured(TransferSize(), flat).measured if cell.settings.get("io") == "buffered")
     seen = cell.observations[0]
-    told = replace(seen, sample=replace(seen.sample, cache=replace(seen.sample.cache, **cache)))
-    return replace(cell, observations=(told,))
-
-
-def test_a_file_that_all_ranks_read_comes_from_the_device_once() -> None:
-    cell = cell_with({"method": "cachestat", "file_bytes": 1_000_000, "resident_before_bytes": 0})
-    seen = cell.observations[0]
-    seen = replace(
-        seen, sample=replace(seen.sample, bytes=4_000_000), servers={"vda": {"data.read_bytes": 1_000_000.0}}
-    )
+    cache = replace(seen.sample.cache, method="cachestat", file_bytes=1_000_000, resident_before_bytes=0)
+    sample = replace(seen.sample, bytes=4_000_000, cache=cache)
+    seen = replace(seen, sample=sample, servers={"vda": {"data.read_bytes": 1_000_000.0}})
     read = replace(cell, settings={**cell.settings, "operation": "read"}, observations=(seen,))
     assert not from_own_cache(read, {"file_system": "xfs"})
 

@@ -84,12 +84,6 @@ def visit(
     return share, engine.times
 
 
-def test_fast_operations_change_nothing(neighbour: Neighbour, probe: Made) -> None:
-    assert visit(neighbour, probe, felt(0.001, 100)) == (1.0, 0)
-    assert neighbour.after_visit()["operations"] == 100
-    assert visit(neighbour, probe, []) == (1.0, 0)
-
-
 def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_load(
     neighbour: Neighbour, probe: Made
 ) -> None:
@@ -100,15 +94,28 @@ def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_l
     assert not neighbour.yielded
 
 
-def test_a_visit_that_cannot_be_repeated_goes_on_and_the_next_one_has_less_load(
-    neighbour: Neighbour, probe: Made
+@pytest.mark.parametrize(
+    ("took_s", "number", "errno", "may_yield", "cancelled", "share"),
+    [
+        (0.001, 100, "", True, 0, 1.0),
+        (0.001, TOO_MANY, "EIO", True, 1, 0.5),
+        (0.5, 10 * TOO_MANY, "", False, 0, 0.5),
+    ],
+    ids=["fast", "failed", "slow in a visit that cannot be repeated"],
+)
+def test_only_slow_and_failed_operations_reduce_the_load(
+    neighbour: Neighbour,
+    probe: Made,
+    took_s: float,
+    number: int,
+    errno: str,
+    may_yield: bool,
+    cancelled: int,
+    share: float,
 ) -> None:
-    assert visit(neighbour, probe, felt(0.5, 10 * TOO_MANY), may_yield=False) == (1.0, 0)
-    assert visit(neighbour, probe, []) == (0.5, 0)
-
-
-def test_a_failed_operation_counts_as_slow(neighbour: Neighbour, probe: Made) -> None:
-    assert visit(neighbour, probe, felt(0.001, TOO_MANY, "EIO")) == (1.0, 1)
+    assert visit(neighbour, probe, felt(took_s, number, errno), may_yield=may_yield) == (1.0, cancelled)
+    assert neighbour.after_visit()["operations"] == number
+    assert visit(neighbour, probe, []) == (share, 0)
 
 
 def test_operations_due_before_the_load_was_reduced_do_not_count_against_it(neighbour: Neighbour, probe: Made) -> None:

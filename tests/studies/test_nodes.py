@@ -13,6 +13,7 @@ from strakes.model.plan import Phase
 from strakes.model.portrait import Finding
 from strakes.studies.nodes import NodesStudy
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.study import Study
 from strakes.studies.writers import Writers
 from studies.world import cells_of, results_of, skipped_of, visits_of
 
@@ -55,10 +56,13 @@ def test_a_single_node_is_skipped() -> None:
     assert "--hosts" in skipped.reason
 
 
-def test_every_level_has_the_same_number_of_ranks_on_each_node() -> None:
-    cells = cells_of(STUDY, nodes=HOSTS, most_ranks=8)
-    levels = [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells]
-    assert levels == [(1, 2, 2), (2, 4, 2), (4, 8, 2)]
+@pytest.mark.parametrize(
+    ("study", "setting", "expected"),
+    [(STUDY, "nodes", {(1, 2, 2), (2, 4, 2), (4, 8, 2)}), (Writers(), "writers", {(1, 8, 2), (2, 8, 2)})],
+)
+def test_every_level_has_the_same_number_of_ranks_on_each_node(study: Study, setting: str, expected: object) -> None:
+    cells = cells_of(study, nodes=HOSTS, most_ranks=8)
+    assert {(one.settings[setting], one.plan.ranks, one.plan.ranks_per_node) for one in cells} == expected
 
 
 @pytest.mark.parametrize("operation", ["write", "read", "create"])
@@ -73,9 +77,3 @@ def test_no_node_of_equal_nodes_is_called_slow() -> None:
 
 def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:
     assert [one.plan.ranks for one in cells_of(ProcessesPerNode(), nodes=HOSTS, most_ranks=8)] == [1, 2]
-
-
-def test_writers_are_counted_on_each_node() -> None:
-    cells = cells_of(Writers(), nodes=HOSTS, most_ranks=8)
-    levels = {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells}
-    assert levels == {(1, 8, 2), (2, 8, 2)}

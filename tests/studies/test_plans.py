@@ -32,9 +32,7 @@ def parts(data: int, metadata: int, pools: tuple[str, ...] = (), **client: str) 
         "lab",
         "1",
         data_targets=tuple(
-            DataTarget(f"ost{n}", n, f"oss{n // 2}", "active", GIB, GIB, 1000, 1000, pools[n % len(pools) :][:1])
-            if pools
-            else DataTarget(f"ost{n}", n, f"oss{n // 2}", "active", GIB, GIB, 1000, 1000)
+            DataTarget(f"ost{n}", n, f"oss{n // 2}", "active", GIB, GIB, 1000, 1000, pools[n % (len(pools) or 1) :][:1])
             for n in range(data)
         ),
         metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(metadata)),

@@ -194,15 +194,12 @@ def served(servers: ServerCounts) -> dict[str, Finding]:
     return found(study, measured_by_cell(study, scaling(1.0), servers=servers))
 
 
-def counted_by_a_client() -> dict[str, dict[str, float]]:
-    """Return the recorded counters of a real client for its two metadata targets."""
+def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests() -> None:
+    # The counters of a real client for its two metadata targets.
     text = (RECORDINGS / "wave2" / "client_stats.txt").read_text()
     answers = Answers(lambda argv, timeout_s=10: Completed(tuple(argv), 0, text, ""))
-    return client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
-
-
-def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests() -> None:
-    findings = served(lambda cell: counted_by_a_client())
+    counted = client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
+    findings = served(lambda cell: counted)
     statement = findings["namespace-scaling-served-automatic"].statement
     assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
     # 4,130 and 8,525 requests.
@@ -248,7 +245,6 @@ def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dic
 
 
 def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
-    study = NamespaceScaling()
     calls: dict[str, int] = {}
 
     def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
@@ -256,7 +252,7 @@ def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
         silent = calls[cell.key] % 4 == 0
         return {f"MDT{n:04x}": {"client.md.requests": 9.0} if n and silent else {"md.create": 100.0} for n in range(3)}
 
-    finding = found(study, measured_by_cell(study, scaling(1.0), servers=servers))["namespace-scaling-served-manual"]
+    finding = served(servers)["namespace-scaling-served-manual"]
     assert "MDT0000 33%, MDT0001 33%, MDT0002 33% of 2,700 (counted in 9 of 12 runs" in finding.statement
 
 

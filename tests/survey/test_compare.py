@@ -17,7 +17,7 @@ from strakes.model.cell import Cell, Measure
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.run import Run
-from strakes.stats.ratios import Verdict
+from strakes.stats.ratios import Verdict, between_runs, judge
 from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
 from strakes.survey.compare_runs import compare_runs
 from strakes.survey.comparison_text import render
@@ -241,8 +241,6 @@ def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun
 
 
 def test_autocorrelated_values_do_not_count_as_independent() -> None:
-    from strakes.stats.ratios import between_runs, judge
-
     # B is slow for 21 values and then fast for 19: these are two levels, not 40 independent values.
     a = [100.0 + value % 3 for value in range(40)]
     b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
@@ -251,8 +249,6 @@ def test_autocorrelated_values_do_not_count_as_independent() -> None:
 
 
 def test_variation_within_a_run_widens_the_interval() -> None:
-    from strakes.stats.ratios import between_runs, judge
-
     steady = [100.0 + value % 3 for value in range(12)]
     wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter has another level
     slower = [0.85 * value for value in steady]

@@ -14,12 +14,9 @@ from strakes.runs.store import Store
 SAMPLES = Path(__file__).parents[1] / "interop" / "samples"
 
 
-def imported(name: str, place: Path, tmp_path: Path, replacing: dict[str, str]) -> str:
+def imported(name: str, place: Path, tmp_path: Path) -> str:
     """Import a sample as if it had been measured in ``place``, and return the command that repeats it."""
-    text = (SAMPLES / name).read_text()
-    for before, after in {**replacing, "/scratch/try/s": str(place)}.items():
-        text = text.replace(before, after)
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text((SAMPLES / name).read_text().replace("/scratch/try/s", str(place)))
     assert strakes(["import", str(tmp_path / name)]) == 0
     run = Store().open("latest")
     return str(run.manifest["options"]["imported"]["again"])
@@ -31,7 +28,7 @@ def test_the_command_of_the_remedy_makes_a_comparable_run(
 ) -> None:
     place = tmp_path / "measured"
     place.mkdir()
-    words = shlex.split(imported(name, place, tmp_path, {}))
+    words = shlex.split(imported(name, place, tmp_path))
     first = Store().open("latest").id
     assert words[:4] == ["strakes", "run", "-n", "2"]
     assert strakes(["run", "--budget", "2s", "-q", *words[2:]]) == 0
@@ -49,7 +46,7 @@ def test_the_command_of_the_remedy_makes_a_comparable_run(
 
 
 def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) -> None:
-    words = shlex.split(imported("mdtest-stonewall.txt", tmp_path, tmp_path, {}))
+    words = shlex.split(imported("mdtest-stonewall.txt", tmp_path, tmp_path))
     first = Store().open("latest").id
     assert "-n 100000000" in " ".join(words)
     assert strakes(["run", "--budget", "4s", "-q", *words[2:]]) == 0
@@ -68,7 +65,7 @@ def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) 
 def test_no_remedy_names_a_command_that_would_be_refused(
     name: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    imported(name, tmp_path, tmp_path, {})
+    imported(name, tmp_path, tmp_path)
     first = Store().open("latest").id
     assert strakes(["run", "--budget", "1s", "-q", "mdtest", "-C", "-n", "9", "-d", str(tmp_path)]) == 0
     assert strakes(["compare", first, Store().open("latest").id]) == 2
@@ -92,7 +89,7 @@ def test_the_remedy_for_runs_of_plans_names_their_command_and_not_like(
 def test_different_work_is_refused_with_the_command_that_repeats_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    again = imported("ior-4.1.txt", tmp_path, tmp_path, {})
+    again = imported("ior-4.1.txt", tmp_path, tmp_path)
     first = Store().open("latest").id
     command = ["run", "--budget", "1s", "-q", "-n", "2", "ior", "-F", "-t", "64k", "-b", "1m", "-o", f"{tmp_path}/f"]
     assert strakes(command) == 0

@@ -14,16 +14,12 @@ from strakes.survey.analysis_servers import server_counts, slow_servers
 CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
 
 
-def visit(cell: str, **servers: dict[str, float]) -> Visit:
-    return Visit(cell=cell, servers=servers)
-
-
 def test_counts_are_summed_over_the_visits_of_a_cell_without_the_pilot() -> None:
     visits = [
-        visit("b", osd={"data.write_bytes": 5.0}),
-        visit("b", osd={"data.write_bytes": 7.0, "data.write_requests": 1.0}),
-        visit("a"),
-        visit("pilot", osd={"data.write_bytes": 100.0}),
+        Visit(cell="b", servers={"osd": {"data.write_bytes": 5.0}}),
+        Visit(cell="b", servers={"osd": {"data.write_bytes": 7.0, "data.write_requests": 1.0}}),
+        Visit(cell="a"),
+        Visit(cell="pilot", servers={"osd": {"data.write_bytes": 100.0}}),
     ]
     assert server_counts(CELLS, visits) == (
         ServerCount("striping", "b", "osd", 2, {"data.write_bytes": 12.0, "data.write_requests": 1.0}),

@@ -124,13 +124,10 @@ def test_the_duration_of_a_visit_is_estimated_from_the_pilot_and_limited() -> No
     assert visit_s(cells["transfer-size/buffered/4096"], Pilot(1e3, 1e3, 1.0), 0.1) < 1.0
 
 
-def test_the_comparison_of_two_sides_comes_before_the_questions_on_one_side() -> None:
-    first = planned(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))[0]
-    assert first.cells == ("A/open-close/1", "B/open-close/1")
-
-
-def test_both_values_of_a_setting_are_measured_with_the_same_plans() -> None:
-    sides = cells_of(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))
+def test_both_values_of_a_setting_are_measured_with_the_same_plans_and_compared_first() -> None:
+    study = Against(OpenClose(), "vm.dirty_ratio", "2", "40")
+    assert planned(study)[0].cells == ("A/open-close/1", "B/open-close/1")
+    sides = cells_of(study)
     assert [cell.knobs["vm.dirty_ratio"] for cell in sides[:2]] == ["2", "40"]
     assert sides[0].plan == sides[1].plan and not sides[1].place.target
 

@@ -30,10 +30,6 @@ class TargetConformance:
     remote: ClassVar[bool] = False
     counts_inodes: ClassVar[bool] = True
 
-    @pytest.fixture
-    def place(self) -> Path:
-        raise AssertionError("a conformance test says where its file system is mounted")
-
     def test_it_is_detected(self, place: Path) -> None:
         assert type(detect(place)) is self.kind
 

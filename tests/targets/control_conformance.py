@@ -35,14 +35,6 @@ class ControlConformance:
     placements: tuple[tuple[str, Placement], ...] = ()
 
     @pytest.fixture
-    def target(self) -> Target:
-        raise AssertionError("a conformance test says what its target is")
-
-    @pytest.fixture
-    def place(self) -> Path:
-        raise AssertionError("a conformance test says where its target may be written to")
-
-    @pytest.fixture
     def parent(self, place: Path) -> Path:
         """Return the parent of the directories of ``placements``."""
         return place

@@ -98,11 +98,6 @@ def test_text_that_is_not_a_description_is_refused(text: str) -> None:
         app_from_text(text, "app.toml")
 
 
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="No such file"):
-        read_app(tmp_path / "none.toml")
-
-
 @given(
     interface=st.sampled_from(get_args(Interface)),
     files=st.sampled_from(get_args(Files)),

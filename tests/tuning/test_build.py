@@ -95,21 +95,23 @@ def test_a_read_of_cached_pages_is_suspect(portrait_of: Build) -> None:
     assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
 
 
-def test_two_runs_have_the_warning_few_runs(portrait_of: Build) -> None:
+def test_two_runs_without_start_times_have_the_warning_few_runs_and_no_start_skew(portrait_of: Build) -> None:
     portrait = portrait_of(visits_of(TRANSFERS, flat, 2, 0.01))
+    assert "begun_together" not in portrait.run and "Phases started" not in dict(facts_of(portrait))
     assert any(warning.code == "few-runs" for warning in portrait.warnings)
     assert all(cell.low is None for cell in portrait.cells)
 
 
-def test_memory_is_not_taken_for_storage(portrait_of: Build) -> None:
-    portrait = portrait_of(visits_of(TRANSFERS, flat, 6, 0.01), facts={**FACTS, "file_system": "tmpfs"})
-    assert portrait.warnings[0].code == "memory-file-system"
-
-
-@pytest.mark.parametrize(("below", "code"), [("tmpfs", "memory-file-system"), ("ext4", "cache-below")])
-def test_a_loop_device_is_not_taken_for_storage(portrait_of: Build, below: str, code: str) -> None:
-    device = {"name": "loop0", "backing_file": "/image", "backing_file_system": below}
-    portrait = portrait_of(visits_of(TRANSFERS, flat, 6, 0.01), facts={**FACTS, "block_device": device})
+@pytest.mark.parametrize(
+    ("file_system", "below", "code"),
+    [("tmpfs", "", "memory-file-system"), ("xfs", "tmpfs", "memory-file-system"), ("xfs", "ext4", "cache-below")],
+)
+def test_memory_and_a_loop_device_are_not_taken_for_storage(
+    portrait_of: Build, file_system: str, below: str, code: str
+) -> None:
+    device = {"name": "loop0", "backing_file": "/image", "backing_file_system": below} if below else None
+    facts = {**FACTS, "file_system": file_system, "block_device": device}
+    portrait = portrait_of(visits_of(TRANSFERS, flat, 6, 0.01), facts=facts)
     assert {warning.code for warning in portrait.warnings} & {"memory-file-system", "cache-below"} == {code}
 
 
@@ -145,12 +147,6 @@ def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(
     assert warning.text.startswith("In 2 of 3 phases, the ranks started more than 1.00 ms apart: at worst 7.00 ms (")
     assert warning.text.endswith("of that phase), rank 1 on n2 last.")
     assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(warning.cells) != set()
-
-
-def test_a_run_without_start_times_states_no_start_skew(portrait_of: Build) -> None:
-    portrait = portrait_of(visits_of(TRANSFERS, flat, 5, 0.01))
-    assert "begun_together" not in portrait.run
-    assert "Phases started" not in dict(facts_of(portrait))
 
 
 def test_hints_in_effect_are_a_finding_and_ignored_hints_a_warning(portrait_of: Build) -> None:

@@ -51,16 +51,12 @@ def test_a_larger_transfer_is_advised_with_its_gain_if_it_is_faster() -> None:
     assert all(cell.startswith("transfer-size/buffered/") for cell in choice.evidence)
 
 
-def test_a_setting_that_the_application_uses_already_has_no_gain() -> None:
-    app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
-    choice = choice_of("transfer size", app, world(by_transfer, ("transfer-size",)))
-    assert choice.value == MIB and choice.gain is None
-
-
-def test_no_transfer_exceeds_the_data_of_a_rank() -> None:
-    app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
-    choice = choice_of("transfer size", app, world(by_transfer, ("transfer-size",)))
-    assert int(choice.value) <= 64 * KIB
+@pytest.mark.parametrize(
+    ("phase", "value"), [(replace(DUMP, record_bytes=(MIB,)), MIB), (replace(DUMP, data_bytes=64 * KIB), 64 * KIB)]
+)
+def test_a_transfer_in_use_or_of_all_data_of_a_rank_has_no_gain(phase: AppPhase, value: int) -> None:
+    choice = choice_of("transfer size", replace(APP, phases=(phase,)), world(by_transfer, ("transfer-size",)))
+    assert choice.value == value and choice.gain is None
 
 
 def test_if_all_settings_perform_alike_the_cheapest_ones_are_advised() -> None:

@@ -147,9 +147,11 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
         read_log(path)
 
 
-def test_a_missing_file_and_a_text_file_are_refused(tmp_path: Path) -> None:
+def test_a_missing_file_a_text_file_and_a_directory_without_logs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="the Darshan log does not exist"):
         read_log(tmp_path / "none.darshan")
+    with pytest.raises(BadInputError, match="no Darshan log"):
+        read_logs(tmp_path)
     (tmp_path / "text.darshan").write_text("no log")
     with pytest.raises((BadInputError, EnvironmentLacksError)):
         read_log(tmp_path / "text.darshan")
@@ -188,11 +190,6 @@ def test_time_in_io_is_the_slowest_rank_plus_the_shared_files() -> None:
 def test_a_partial_log_is_reported_with_a_remedy() -> None:
     _, remarks = app_of(replace(facts(written(1, 0, MIB)), partial=("POSIX",)))
     assert any("partial" in remark and "DARSHAN_MODMEM" in remark for remark in remarks)
-
-
-def test_a_directory_without_logs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no Darshan log"):
-        read_logs(tmp_path)
 
 
 def test_logs_of_a_directory_are_ranked_and_broken_ones_are_named(tmp_path: Path) -> None:

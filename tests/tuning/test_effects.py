@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import pytest
 
-from strakes.model.portrait import Setting
 from strakes.tuning.tune_effects import effects
 from tuning.landscapes import hill, search_of, searched
 
 
 def test_only_the_factor_with_an_effect_matters() -> None:
-    def only_transfer(at: Mapping[str, Setting]) -> float:
-        return 100.0 * math.sqrt(int(at["transfer"]))
-
-    result = effects(searched(search_of(1), only_transfer, budget=50, noise=0.05, seed=1))
+    search = searched(search_of(1), lambda at: 100.0 * math.sqrt(int(at["transfer"])), budget=50, noise=0.05, seed=1)
+    result = effects(search)
     assert result.matter == ("transfer",)
     (largest,) = [level for level in result.levels if (level.factor, level.level) == ("transfer", 8)]
     assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)

@@ -103,7 +103,6 @@ def test_a_watch_without_a_directory_shows_the_help(refusal: Callable[..., str])
     ("words", "said"),
     [
         (("run", "/x", "--metrics"), "See: strakes watch --help"),
-        (("run", "/tmp", "--no-probe", "--metrics", "300.1.1.1:9000"), "such as --metrics 127.0.0.1:9817"),
         (("replay", "/nonexistent/x.csv"), "the file does not exist"),
         (("report", "--html", "/proc/x"), "Name another file."),
         (("report", "--since", "1 week"), "90s, 2m or 1h"),

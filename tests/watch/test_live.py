@@ -54,13 +54,9 @@ def test_a_clock_that_steps_is_reported_and_the_watch_goes_on(tmp_path: Path, st
             return CounterReading("script", time_s, full={"t": 0.95 if len(told) and time_s % 7 else 0.1})
 
     live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
-    for _ in range(5):
-        live.step()
-        clock.now_s += 10
+    steps(live, clock, clock.now_s + 50, 10)
     clock.now_s += step_s
-    for _ in range(5):
-        live.step()
-        clock.now_s += 10
+    steps(live, clock, clock.now_s + 50, 10)
     said = "the clock was set back" if step_s < 0 else "nothing was read for"
     assert told[0].kind == "gap" and said in told[0].text
     assert "saturation" in [event.kind for event in told]

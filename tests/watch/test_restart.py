@@ -85,9 +85,7 @@ def test_a_watch_without_a_probe_reports_how_long_it_did_not_run(tmp_path: Path)
     source = Scripted({second: CounterReading("script", second, full={"t": 0.1}) for second in range(1000, 9000)})
     for pause_s in (3600, 0):
         live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
-        for _ in range(200):
-            live.step()
-            clock.now_s += 1
+        steps(live, clock, clock.now_s + 200)
         clock.now_s += pause_s
     assert [event.text for event in told] == ["nothing was recorded in the 1 h before this watch began"]
 

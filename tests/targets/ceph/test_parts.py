@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -212,8 +213,6 @@ def test_refusals_have_a_remedy(stderr: str, kind: type[Exception]) -> None:
 
 
 def test_a_daemon_that_listens_but_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
     monkeypatch.setattr("strakes.targets.ceph_tool._SOCKET_S", 0.1)
     path = str(tmp_path / "asok")
     with socket.socket(socket.AF_UNIX) as listening:

@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +62,14 @@ def mount(root: Path) -> Mount:
 
 def target(root: Path, recorded: Sequence[Recording] = AS_ROOT, servers: Servers | None = None) -> LustreTarget:
     return LustreTarget(root, mount(root), servers=servers, runner=Replay(root, recorded, SPELLINGS, ON_SERVER))
+
+
+def answering(
+    root: Path, names: Callable[[Sequence[str]], bool], answer: Callable[[Sequence[str]], Completed]
+) -> Runner:
+    """Return a runner of the recorded commands except those that ``names`` selects, which get ``answer``."""
+    recorded = Replay(root, AS_ROOT, SPELLINGS)
+    return lambda argv, timeout_s=10: answer(argv) if names(argv) else recorded(argv, timeout_s)
 
 
 def asked(lustre: LustreTarget) -> list[str]:
@@ -189,11 +197,6 @@ def test_a_silent_server_is_reported_although_lfs_calls_its_targets_active() -> 
     assert [one.name for one in targets if one.state == "disconn"] == ["labfs-OST0001"]
 
 
-def test_the_layout_of_a_directory_is_read(tmp_path: Path) -> None:
-    layout = target(tmp_path).layout(tmp_path / "s" / "d_pool")
-    assert layout is not None and layout.pool == "fast"
-
-
 @pytest.mark.parametrize(
     ("source", "manager"),
     [
@@ -230,13 +233,8 @@ def test_a_layout_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_created_with_a_layout_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     directory = tmp_path / "s" / "d_c2"
     directory.mkdir(parents=True)
-    recorded = Replay(tmp_path, AS_ROOT)
-
-    def no_room(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        if "create" in argv:
-            return Completed(tuple(argv), REFUSED_STATUS, "", str(errno.ENOSPC))
-        return recorded(argv, timeout_s)
-
+    full = Completed((), REFUSED_STATUS, "", str(errno.ENOSPC))
+    no_room = answering(tmp_path, lambda argv: "create" in argv, lambda argv: replace(full, argv=tuple(argv)))
     with pytest.raises(MeasurementError, match="no file can be made") as caught:
         LustreTarget(tmp_path, mount(tmp_path), runner=no_room).set_layout(directory, Layout(MIB, 2))
     assert "No space" in caught.value.why
@@ -244,11 +242,7 @@ def test_a_file_that_cannot_be_created_with_a_layout_is_an_error_and_leaves_noth
 
 def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
-    recorded = Replay(tmp_path, AS_ROOT)
-
-    def without(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        return run(["strakes-no-lfs-here"]) if argv[0] == "lfs" else recorded(argv, timeout_s)
-
+    without = answering(tmp_path, lambda argv: argv[0] == "lfs", lambda argv: run(["strakes-no-lfs-here"]))
     assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
 
 
@@ -349,13 +343,8 @@ def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None
 
 
 def test_servers_that_cannot_be_reached_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
-
-    def away(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        if argv[0] == "ssh":
-            return Completed(tuple(argv), 255, "", "ssh: connect to host 192.168.77.1 port 22: No route to host\n")
-        return recorded(argv, timeout_s)
-
+    failed = Completed((), 255, "", "ssh: connect to host 192.168.77.1 port 22: No route to host\n")
+    away = answering(tmp_path, lambda argv: argv[0] == "ssh", lambda argv: replace(failed, argv=tuple(argv)))
     lustre = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host} sudo"), runner=away)
     limit = next(limit for limit in lustre.limits() if "No route" in limit.why)
     assert limit.what == "read counters of server 192.168.77.1"
@@ -401,11 +390,9 @@ def test_every_query_of_a_dead_server_ends_at_its_time_limit(tmp_path: Path, dea
 
 
 def test_a_server_that_dies_later_leaves_what_is_known_and_a_note(tmp_path: Path) -> None:
-    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
-
-    def half_dead(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        return run(["sleep", "60"], 0.1) if list(argv[:2]) == ["lfs", "df"] else recorded(argv, timeout_s)
-
+    half_dead = answering(
+        tmp_path, lambda argv: list(argv[:2]) == ["lfs", "df"], lambda argv: run(["sleep", "60"], 0.1)
+    )
     description = LustreTarget(tmp_path, mount(tmp_path), runner=half_dead).describe()
     assert [one.total_bytes for one in description.data_targets] == [0] * 4
     assert any("no answer within" in note for note in description.notes)
@@ -433,27 +420,20 @@ def test_a_requested_server_that_cannot_be_read_is_an_error_with_the_command(
     tmp_path: Path, answer: Completed, why: str
 ) -> None:
     target(tmp_path, servers=AT).require_answers()
-    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
-
-    def run(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        return replace(answer, argv=tuple(argv[2:])) if argv[0] == "ssh" else recorded(argv, timeout_s)
-
+    refuses = answering(tmp_path, lambda argv: argv[0] == "ssh", lambda argv: replace(answer, argv=tuple(argv[2:])))
     with pytest.raises(EnvironmentLacksError) as refused:
-        LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=run).require_answers()
+        LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=refuses).require_answers()
     assert refused.value.where == "192.168.77.1" and why in refused.value.why
     assert "ssh 192.168.77.1 lctl get_param" in refused.value.remedy
 
 
 def hanging_tool(root: Path, name: str) -> Runner:
     """Return a runner of the recorded commands in which one tool does not answer."""
-    recorded = Replay(root, AS_ROOT, SPELLINGS)
 
-    def ask(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        if argv[0] == name:
-            raise CommandTimeout("no answer within 10 s", where=shlex.join(argv), why="it printed nothing until then")
-        return recorded(argv, timeout_s)
+    def hang(argv: Sequence[str]) -> Completed:
+        raise CommandTimeout("no answer within 10 s", where=shlex.join(argv), why="it printed nothing until then")
 
-    return ask
+    return answering(root, lambda argv: argv[0] == name, hang)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Surrogate
 
 # Number of posterior samples: at an error of 0.2 % for each level, eight of them are in the tail.
-# Twice the number doubles the time.
 _DRAWS = 4000
 # A change that is not shown to matter is kept if, with this probability (80 %), its loss is over GOOD_ENOUGH. On
-# simulated searches 90% loses up to 17 % of the best rate.
+# simulated searches 90 % loses up to 17 % of the best rate.
 _KEEP_PROBABILITY = 0.8
 
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
-from strakes.model.portrait import Setting
-from strakes.tuning.outcome import TuningOutcome
-from strakes.tuning.tune_search import Confirmation, Search, Trial, TrialResult
-from strakes.tuning.tune_space import Point
-from strakes.tuning.tune_winner import Winner
+from strakes.tuning.tune_search import Search, TrialResult
 from tuning.landscapes import flat, hill, search_of, searched, space
 
 
@@ -83,34 +77,3 @@ def test_a_failing_setting_is_avoided_and_does_not_end_the_search() -> None:
 def test_only_combinations_that_are_possible_are_proposed() -> None:
     search = searched(search_of(7), hill, budget=40, noise=0.1, seed=7)
     assert all(search.space.allows(result.trial.point) for result in search.told)
-
-
-@pytest.mark.parametrize(("wanted", "matters"), [((8, 8, "posix", "shared"), 1), ((8, 8, "posix", "own"), 2)])
-def test_the_confirmed_setting_changes_only_what_matters(wanted: Point, matters: int) -> None:
-    """Large transfers double the rate; in the second case, only together with own files."""
-
-    def truth(at: Mapping[str, Setting]) -> float:
-        return 200.0 if at["transfer"] == 8 and (matters == 1 or at["files"] == "own") else 100.0
-
-    found = [searched(search_of(seed), truth, budget=40, noise=0.08, seed=seed) for seed in range(8)]
-    assert sum(search.best == wanted for search in found) >= 7
-    assert all(search.winner == Winner(wanted, separated=True) for search in found if search.best == wanted)
-    assert all(search.fresh(search.best) and truth(search.space.settings(search.best)) == 200 for search in found)
-
-
-def test_changes_that_were_only_tried_together_are_not_separated() -> None:
-    search = search_of(1)
-    both, default = (8, 8, "uring", "shared"), search.space.default
-    for block in range(8):
-        for point, value in ((both, 300.0), (default, 100.0)):
-            search.tell(TrialResult(Trial(point, "race"), block, value * (1 + block % 3 / 50)))
-    assert search.winner == Winner(both, separated=False)
-    proposed = {trial.point for trial in search.next_block(0.8, lambda trial: 1 / 40)}
-    assert proposed >= {both, (8, 1, "uring", "shared"), (8, 8, "posix", "shared")}
-    search.confirmation = Confirmation(both, 6)
-    for block in range(8, 14):
-        for point, value in ((both, 300.0), (default, 100.0)):
-            search.tell(TrialResult(Trial(point, "confirm"), block, value * (1 + block % 3 / 50)))
-    outcome = TuningOutcome(None, None, search, None)  # type: ignore[arg-type]
-    assert outcome.verdict == "better" and "do not separate their effects" in outcome.statement
-    assert outcome.shown_together == ("transfer", "interface") and outcome.matter == ()

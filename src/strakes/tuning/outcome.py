@@ -95,20 +95,6 @@ class TuningOutcome:
         return effects(self.search)
 
     @cached_property
-    def shown_together(self) -> tuple[str, ...]:
-        """Return the changes with a confirmed gain whose single effects the search has not shown."""
-        winner = self.search.winner
-        single = len(self.changes) < 2 or (winner.separated and winner.point == self.search.best)
-        return () if single or self.verdict != "better" else tuple(self.changes)
-
-    @cached_property
-    def matter(self) -> tuple[str, ...]:
-        """Return the settings whose effect is shown: by the model, or by the confirmed gain of their change."""
-        confirmed = self.changes if self.verdict == "better" else ()
-        shown = {*self.effects.matter, *confirmed} - {*self.shown_together}
-        return tuple(name for name in self.effects.parts if name in shown)
-
-    @cached_property
     def most_possible(self) -> float:
         """Upper limit of the gain of any setting: the larger one of the model's limit and the fresh runs' limit."""
         upper = (1 + self.search.rules.confidence) / 2
@@ -131,7 +117,7 @@ class TuningOutcome:
         if gain is not None and (interval := gain.interval) is not None:
             ends = {"low": interval.low, "high": interval.high, "confidence": confidence}
             if self.verdict == "better":
-                text = gettext(
+                return gettext(
                     "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
                     "interval, {runs} fresh alternating runs of each].",
                     changes=self.changes_text,
@@ -139,9 +125,6 @@ class TuningOutcome:
                     runs=gain.runs,
                     **ends,
                 )
-                if len(self.changes) > 1:
-                    text += " " + gettext("These runs measured the changes together and do not separate their effects.")
-                return text
             if interval.high < 1:
                 return gettext(
                     "No setting is shown to be better than the default: in fresh runs the best setting of the search "

@@ -21,7 +21,6 @@ from strakes.stats.interval import Estimate, smallest_runs
 from strakes.stats.ratios import paired_ratio
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array, Evaluation, Geometry, Numbers, Surrogate
-from strakes.tuning.tune_winner import Winner, changes, one_less, winner_of
 
 Stage = Literal["screen", "explore", "race", "confirm"]
 
@@ -140,11 +139,6 @@ class Search:
         return measured[int(np.argmax(means))]
 
     @property
-    def winner(self) -> Winner:
-        """Return the best setting without the changes that are not shown to matter."""
-        return winner_of(self.space, self.best, self.surrogate, self.rules.confidence, self.seed)
-
-    @property
     def gain(self) -> Estimate | None:
         """Return the ratio of the winner to the default from the fresh runs.
 
@@ -226,10 +220,7 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Return trials of the settings that may still be the best; empty if only one setting is left.
-
-        If the effects of the changes of the best setting are not separated, it is tried without each of them, too.
-        """
+        """Return trials of the settings that may still be the best; empty if only one setting is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -237,17 +228,11 @@ class Search:
         share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
         order = sorted(range(len(numbers)), key=lambda place: -share[place])
         stay = [candidates[place] for place in order if share[place] >= _STAYS_SHARE][: self.rules.finalists]
-        fewer = one_less(self.space, self.best)
-        if changes(self.space, self.best) > 1 and not (
-            self.winner == Winner(self.best, True) and set(fewer) <= set(raced)
-        ):
-            stay = list(dict.fromkeys((self.best, *fewer, *stay)))
         return [Trial(point, "race") for point in stay] if len(stay) > 1 else []
 
     def _confirm(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
         best, default = self.best, self.space.default
         if self.confirmation is None:
-            best = self.winner.point if self._any_value() else best
             pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
             runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
             least = smallest_runs(self.rules.confidence) + 1

@@ -117,11 +117,9 @@ def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
 
 
 def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> Finding:
-    parts, together = outcome.effects.parts, outcome.shown_together
-    yes = ", ".join(f"{named(name)} ({parts[name]:.0%})" for name in outcome.matter) or "none of them"
-    if together:
-        yes += f"; shown to matter only together: {', '.join(map(named, together))}"
-    no = ", ".join(named(name) for name in parts if name not in {*outcome.matter, *together}) or "none"
+    matter = outcome.effects.parts
+    yes = ", ".join(f"{named(name)} ({matter[name]:.0%})" for name in outcome.effects.matter) or "none of them"
+    no = ", ".join(named(name) for name in matter if name not in outcome.effects.matter) or "none"
     text = f"Settings that mattered, with their share of the variance: {yes}; not shown to matter: {no}."
     return Finding(f"{KIND}-mattered", KIND, text, "measured", tuple(cell.id for cell in levels))
 

@@ -263,7 +263,7 @@ class TreeRemoval {
             progress = !last.empty();
             if (met >= met_before) ++idle;
             if (progress && idle == kMostIdleLooks) {
-                left_now.add("readdir", path + "/" + last, ENOTEMPTY, kKept);
+                left_now.add("readdir", (path + "/").append(last), ENOTEMPTY, kKept);
                 break;
             }
             met_before = met;
@@ -305,12 +305,14 @@ class TreeRemoval {
         {
             const Descriptor directory(enter_directory(parent, name.c_str()));
             struct stat status{};  // a Btrfs subvolume is not a mount point
-            if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
+            if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ &&
+                depth < kMostLevels) {
                 remove_entries(directory.get(), path, left, [&](const dirent& entry, Left& left_now) {
                     const std::string below = entry.d_name, below_path = path + "/" + below;
                     return remove(directory.get(), below, below_path, may_be_directory(entry), depth + 1, left_now,
                                   walk);
                 });
+            }
         }
         if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return removed_one(walk);
         if (errno == ENOENT) return Fate::vanished;

@@ -45,7 +45,7 @@ GOOD = EXAMPLES["tianhe2"].read_text()
         ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "mds-b"', "the quorum device is on one of the machines"),
         ('watch = ["10.1.0.254"]', 'watch = ["router"]', "a list of addresses"),
         ('subnet = "10.2.0.0/24"', 'subnet = "10.2.0.0/240"', "not a subnet"),
-        ('mail_to = "storage-admins@example.org"', 'mail_to = "a\\u0000b"', "without control characters"),
+        ('mail_to = "storage-admins@example.org"', 'mail_to = "a\\u0001b"', "without control characters"),
         ('mail_to = "storage-admins@example.org"', 'mail_to = "a@b\\nroot: x"', "without control characters"),
         ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
     ],

@@ -58,7 +58,7 @@ def items_of(backend: str, operation: str, **more: object) -> MetadataPhase:
         depth=1,
         branch=2,
         file_bytes=100,
-        backend=backend,  # type: ignore[arg-type]
+        backend=backend,
         **more,  # type: ignore[arg-type]
     )
 

@@ -179,7 +179,7 @@ def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int
 def test_a_host_that_sees_a_different_directory_is_refused(own_hosts: Hosts) -> None:
     subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
     done = own_hosts.strakes("survey", own_hosts.directory, *HOSTS, "--budget", "4s", "-q")
-    assert done.returncode == 3 and "n3: this node sees another directory of that name" in done.stderr
+    assert done.returncode == 3 and "n3: the directory cannot be reached on this node" in done.stderr
 
 
 @pytest.mark.long

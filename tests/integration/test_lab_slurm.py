@@ -42,7 +42,7 @@ def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
     slurm: Hosts, words: tuple[str, ...], budget: str, site: bool
 ) -> None:
     """The engine of the site's Open MPI is started with PMIx."""
-    words = (*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q")
+    words = (*words, str(slurm.directory), *SLURM, "--budget", budget, "--json", "-", "-q")
     done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1] if site else None)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

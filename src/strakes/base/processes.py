@@ -36,7 +36,7 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
 def secure_environment() -> None:
-    """Change the environment so that programs take no files of other users for the ones of their own user.
+    """Remove from the environment what would make programs read or run files of other users.
 
     PATH loses relative directories. HOME, if others can write there, becomes the home directory of the effective user;
     the store stays where it is. Tools of Ceph, which also search the current directory, are told their configuration.

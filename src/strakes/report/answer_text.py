@@ -65,7 +65,7 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> against = Comparison("8", "b", 0.97, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "undecided", "2", "a", against, (against,), 0.9, 12))
-    '2: 0.97 times as fast as 8 [0.9-1.1], no clear difference'
+    'no clear difference (2 / 8: 0.97 [0.9-1.1])'
     """
     text = _text(answer)
     return gettext("; ").join((text, answer.remark)) if answer.remark else text
@@ -74,30 +74,33 @@ def answer_text(answer: Answer) -> str:
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
-    larger: list[str] = []
+    chosen, enough = answer.chosen, False
     with suppress(BadInputError):  # only numbers and sizes can be sorted
         options.sort(key=parse_bytes)
-        larger = options[options.index(answer.chosen) + 1 :]
+        smaller = options[: options.index(chosen)]
+        unclear = [one.option for one in answer.others if one.grade == "undecided"]
+        enough = not set(unclear) <= set(smaller)
+        if not undecided:
+            chosen = gettext(" or ").join([*(one for one in smaller if one in unclear), chosen])
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
     elif undecided and not apart and several:
         message = "{options}: no clear difference"
     elif undecided and not apart:
-        message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}], no clear difference"
+        message = "no clear difference ({chosen} / {other}: {ratio} [{low}-{high}])"
     elif undecided and any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others})"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:
-        enough = any(one.option in larger and one.grade == "undecided" for one in answer.others)
         message = "{chosen} is enough ({others})" if enough else "{chosen} ({others})"
     elif undecided:
         message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
     else:
         message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
     numbers = {name: number(getattr(against, name)) for name in ("ratio", "low", "high")}
-    names = {"chosen": answer.chosen, "other": against.option, "options": gettext(", ").join(options)}
+    names = {"chosen": chosen, "other": against.option, "options": gettext(", ").join(options)}
     share = percent((answer.within or 1.0) - 1)
     return gettext(message, finding=answer.alike, share=share, others=_others(answer), **names, **numbers)
 
@@ -128,7 +131,7 @@ def _slower(one: Comparison) -> str:
 def legend() -> str:
     """Return what the grades of answers promise."""
     return gettext(
-        "sure: up to 1 run in 20 has a false one; likely: up to {share} false; alike: within {most}; -: open",
+        "sure: in 19 of 20 runs none is wrong; likely: up to {share} are wrong; alike: within {most}; -: open",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -44,6 +44,8 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         budgets_s.append(max(2 * budget_s, _ALL_CELLS_S))
         shown.append(gettext("measures what the budget left out"))
     if shown:
+        if any(warning.code == "background-load" for warning in portrait.warnings):
+            shown.append(gettext("shows higher rates if nothing else runs then"))
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
     quieter = gettext("at a quieter time: the runs vary too much to decide the open answers")
     return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

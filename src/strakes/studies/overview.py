@@ -160,9 +160,7 @@ class Overview(Study):
         of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
-        medians = [(cell.estimate.median, size) for size, (cell, *_) in sizes if cell.estimate is not None]
-        fastest = format_bytes(max(medians, default=(0.0, 0.0))[1])
-        of_sizes = gettext("fastest buffered size: {size}; O_DIRECT: {direct} only", size=fastest, direct=largest)
+        one_size = gettext("O_DIRECT was measured with {direct} only", direct=largest)
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
@@ -181,7 +179,7 @@ class Overview(Study):
                 options,
                 ordered=not alike,
                 alike=alike,
-                remark=of_sizes if name == "direct" else "",
+                remark=one_size if name == "direct" else "",
             )
         ]
 

@@ -79,7 +79,7 @@ REMEDIES: Mapping[str, str] = {
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": _ON_STORAGE,
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
-    "background-load": "Rates are lower than on a quiet machine: repeat when nothing else runs.",
+    "background-load": "Rates are lower than on a quiet machine.",
     "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
     "supported.",
     "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",

@@ -59,11 +59,17 @@ def test_only_a_ratio_whose_interval_excludes_1_is_a_leaning(
     assert answer_text(answer).endswith(text)
 
 
+def test_smaller_settings_that_are_not_told_apart_from_the_best_are_named_beside_it() -> None:
+    others = (Comparison("1", "m", 1.46, 1.27, 1.68, "sure"), Comparison("2", "m", 1.03, 0.95, 1.1, "undecided"))
+    answer = Answer("q", "s", "processes", "sure", "8", "m", others[0], others, 0.9, 12)
+    assert answer_text(answer).startswith("2 or 8 (1: 1.46 times slower")
+
+
 def test_the_last_lines_have_one_command_that_measures_next() -> None:
     portrait = example_portrait()
     text = render_summary(portrait, width=100, colour=False)
     assert text.count("Next ") == 1 and "Repeat  " not in text
-    assert "--confidence 0.9 --budget 36m\n        decides about 1 of 1 open answers\n" in text
+    assert "--confidence 0.9 --budget 36m\n        decides about 1 of 1 open answers, shows higher rates" in text
     (*_, files) = portrait.answers
     noisy = replace(files.against, low=0.1, high=9.0)
     scattered = replace(portrait, answers=(replace(files, against=noisy, others=(noisy,)),))
@@ -71,7 +77,7 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     skipped = SkippedCell("overview", {"ranks": 16}, "a larger --budget is needed: phases have priority")
     text = render_summary(replace(portrait, answers=(), skipped=(skipped,)), width=100, colour=False)
     assert "processes: a larger --budget is needed" in " ".join(text.split())
-    assert "--budget 4m\n        measures what the budget left out\n" in text
+    assert "--budget 4m\n        measures what the budget left out, shows" in text
     memory = RunWarning("memory-file-system", "The directory is on tmpfs.", "Give another one.")
     text = render_summary(replace(portrait, warnings=(memory,)), width=100, colour=False)
     assert "Next    Give a directory on the storage to measure" in text and "--budget" not in text

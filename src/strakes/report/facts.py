@@ -41,12 +41,8 @@ def created(portrait: Portrait) -> str:
 
 # Texts on figures that memory of this node supplied, or perhaps did, and the codes of warnings that show it.
 _MEMORY = {
-    "from this node's memory, at least in part: true only of data that the node has just used": {
-        *("cache-suspect", "names-from-memory"),
-    },
-    "perhaps from this node's memory: perhaps true only of data that the node has just used": {
-        *("cache-below", "cache-unseen"),
-    },
+    "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
+    "perhaps from this node's memory": {"cache-below", "cache-unseen"},
 }
 
 

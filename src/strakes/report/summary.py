@@ -147,7 +147,10 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
     """Yield for each source the lines of its heading, which are empty for the file system and if they were shown."""
     for before, source in zip(["", *sources], sources, strict=False):
-        lines = wrap(source[:1].upper() + source[1:], width - 2) if source != before else []
+        text = gettext(
+            "{source}: true only of data that the node has just used", source=source[:1].upper() + source[1:]
+        )
+        lines = wrap(text, width - 2) if source != before else []
         yield list(_plain(*(f"  {line}" for line in lines), style="yellow"))
 
 

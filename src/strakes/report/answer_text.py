@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -22,18 +22,21 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 class AnswerLine:
     """One row of "How to use it": the title of the question, the answer, and the grade of the answer.
 
-    ``source``: a text if the answer is about the memory of this node, or perhaps is, otherwise "".
+    ``source``: a text if the answer is about the memory of this node, or perhaps is, otherwise "". ``in_memory``: it
+    is, or the whole file system is memory.
     """
 
     title: str
     text: str
     grade: Grade
     source: str = ""
+    in_memory: bool = False
 
     @property
     def word(self) -> str:
-        """The grade as it is displayed."""
-        return gettext(GRADES[self.grade])
+        """The grade as it is displayed: in parentheses if the answer is not about storage."""
+        word = gettext(GRADES[self.grade])
+        return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
     @property
     def full_text(self) -> str:
@@ -44,9 +47,10 @@ class AnswerLine:
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
     """Return all answers as lines; those about memory come last. Equal answers for writes and reads become one line."""
     lines: dict[str, AnswerLine] = {}
+    memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:
         source = source_of(portrait, [answer.measure, *(one.measure for one in answer.others)])
-        line = AnswerLine(answer.title, answer_text(answer), answer.grade, source)
+        line = AnswerLine(answer.title, answer_text(answer), answer.grade, source, memory or bool(source))
         of_writes = lines.get(answer.id.replace("-read", "-write"), line)
         both = gettext("{writes} and reads", writes=of_writes.title)
         alike = of_writes is not line and replace(of_writes, title=line.title) == line
@@ -74,14 +78,13 @@ def answer_text(answer: Answer) -> str:
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
-    chosen, enough = answer.chosen, False
+    best, enough = [answer.chosen], False
     with suppress(BadInputError):  # only numbers and sizes can be sorted
         options.sort(key=parse_bytes)
-        smaller = options[: options.index(chosen)]
+        smaller = options[: options.index(answer.chosen)]
         unclear = [one.option for one in answer.others if one.grade == "undecided"]
         enough = not set(unclear) <= set(smaller)
-        if not undecided:
-            chosen = gettext(" or ").join([*(one for one in smaller if one in unclear), chosen])
+        best = best if undecided else [*(one for one in smaller if one in unclear), *best]
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
@@ -94,36 +97,36 @@ def _text(answer: Answer) -> str:
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:
-        message = "{chosen} is enough ({others})" if enough else "{chosen} ({others})"
+        message = "{chosen} is enough: {others}" if enough else "{chosen}: {others}"
     elif undecided:
         message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
     else:
         message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
     numbers = {name: number(getattr(against, name)) for name in ("ratio", "low", "high")}
-    names = {"chosen": chosen, "other": against.option, "options": gettext(", ").join(options)}
+    names = {"chosen": gettext(" or ").join(best), "other": against.option, "options": gettext(", ").join(options)}
     share = percent((answer.within or 1.0) - 1)
-    return gettext(message, finding=answer.alike, share=share, others=_others(answer), **names, **numbers)
+    return gettext(message, finding=answer.alike, share=share, others=_others(answer, best), **names, **numbers)
 
 
-def _others(answer: Answer) -> str:
+def _others(answer: Answer, best: Sequence[str]) -> str:
     graded = any(one.grade != "undecided" for one in answer.others)
     clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
-    texts = [_slower(one) for one in clear]
-    if rest := [one.option for one in answer.others if one not in clear]:
+    texts = [gettext(", ").join(map(_compared, clear))]
+    if rest := [one.option for one in answer.others if one not in clear and one.option not in best]:
         texts.append(gettext("{options}: no clear difference", options=gettext(", ").join(rest)))
     return gettext("; ").join(texts)
 
 
-def _slower(one: Comparison) -> str:
-    """Return how many times slower or faster an option is than the chosen one.
+def _compared(one: Comparison) -> str:
+    """Return how many times as fast as an option the chosen one is, or how many times as fast the option is.
 
-    >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 0.8, 0.5, 1, "likely"))
-    ('4 KiB: 6 times slower [5-7]', '4: 1.25 times faster [1-2]')
+    >>> _compared(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure"))
+    '6 times as fast as 4 KiB [5-7]'
     """
-    message = "{option}: {ratio} times slower [{low}-{high}]"
+    message = "{ratio} times as fast as {option} [{low}-{high}]"
     ratio, low, high = one.ratio, one.low, one.high
     if ratio < 1:
-        message = "{option}: {ratio} times faster [{low}-{high}]"
+        message = "{option} is {ratio} times as fast [{low}-{high}]"
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     return gettext(message, option=one.option, ratio=number(ratio), low=number(low), high=number(high))
 
@@ -131,7 +134,8 @@ def _slower(one: Comparison) -> str:
 def legend() -> str:
     """Return what the grades of answers promise."""
     return gettext(
-        "sure: in 19 of 20 runs none is wrong; likely: up to {share} are wrong; alike: within {most}; -: open",
+        "sure: all sure answers hold with 95 %; likely: up to {share} are wrong; alike: within {most}; -: open; "
+        "(in parentheses): of memory, not of storage",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -124,7 +124,7 @@ def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
     return [line for text in texts for line in wrap(text, width, 2)]
 
 
-_WORD_COLUMNS = 6
+_WORD_COLUMNS = 8
 _TITLE_COLUMNS = 34
 
 

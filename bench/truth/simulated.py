@@ -24,6 +24,7 @@ from strakes.runs.messages import Hello, PlanResult, sample_from_message
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.registry import survey_studies
+from strakes.studies.study import Study
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
 from strakes.targets.local import LocalTarget
@@ -172,13 +173,17 @@ class _Quiet:
         """Nobody looks."""
 
 
-def survey(world: World, noise: Noise, seed: int, place: Path, budget_s: float = 120.0) -> Run:
-    """Run a whole survey, as ``strakes survey`` does, and return its run, stored below ``place``."""
+def survey(
+    world: World, noise: Noise, seed: int, place: Path, budget_s: float = 120.0, study: Study | None = None
+) -> Run:
+    """Run a whole survey or a study, as ``strakes`` does, and return its run, stored below ``place``."""
     clock = Clock()
     engine = SimulatedEngine(world, noise, clock, budget_s, seed)
     directory = place / f"target{seed}"
     directory.mkdir(parents=True, exist_ok=True)
-    request = Request("survey", "survey", directory, survey_studies(), budget_s, 0.9, 0.1, seed, "strakes survey DIR")
+    studies = survey_studies() if study is None else (study,)
+    kind, full = ("survey", False) if study is None else ("study", True)
+    request = Request(kind, kind, directory, studies, budget_s, 0.9, 0.1, seed, f"strakes {kind} DIR", full=full)
     store = Store(place / "store")
     with _instead_of(engine, SimulatedTarget(directory), clock):
         return store.open(perform(request, store, _Quiet()).id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
-from strakes.base.units import GIB, MIB, parse_bytes, parse_seconds
+from strakes.base.units import GIB, MIB, format_bytes, parse_bytes, parse_seconds
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.portrait import SkippedCell
+from strakes.report.summary import render_summary
 from strakes.runs.records import CellSkipped
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
@@ -77,6 +79,17 @@ def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -
     measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
     told = f"; {measured} of {all_cells} cells measured, the others need a larger --budget"
     assert told in study_portrait(run).scope
+
+
+def test_levels_with_too_few_runs_are_named_with_the_budget_that_they_need(tmp_path: Path) -> None:
+    run = survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize())
+    portrait = study_portrait(run)
+    (few,) = (cell.settings for cell in portrait.cells if cell.runs < 3 and cell.settings["operation"] == "write")
+    (skipped,) = (one for one in portrait.skipped if one.settings.items() <= few.items())
+    assert (needed := re.search(r"^the next comparison needs --budget (\w+)", skipped.reason))
+    assert parse_seconds(needed[1]) > 10.0
+    shown = " ".join(render_summary(portrait, width=100, colour=False).split())
+    assert f"{format_bytes(float(few['transfer_bytes']))} O_DIRECT: {needed[0]}" in shown
 
 
 def test_data_per_rank_is_the_amount_of_each_rank() -> None:

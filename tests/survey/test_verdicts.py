@@ -86,7 +86,7 @@ def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budg
     option = larger_budgets(verdicts, budgets, set(range(len(verdicts))) - plan.planned)["transfer-size"]
     assert option.startswith("--budget ") and ", all --budget " in option
     plan.plan(1e6)
-    assert plan.put_off() == []
+    assert plan.open_cells() == cells
 
 
 def test_time_saved_by_an_early_verdict_goes_to_the_next() -> None:
@@ -114,7 +114,21 @@ def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
     planned = set(plan.planned)
     plan.fit(4 * 0.1 * FEWEST_BLOCKS)
     assert plan.planned < planned and 0 in plan.planned
-    assert {cell.key for cell in plan.put_off()}
+    assert plan.lacking() == cells
+
+
+def test_a_level_that_joins_after_its_question_was_sure_gets_its_runs_and_lacks_them_until_then() -> None:
+    study = OpenClose()
+    cells = cells_of(study)
+    plan, _ = schedule(cells, study)
+    plan.plan(1e6)
+    ends = [cell for cell in cells if cell.key in ("open-close/1", "open-close/256")]
+    between = [cell for cell in cells if cell not in ends]
+    visits = stored([*visits_of(ends, flat, 6, 0.01), *visits_of(between, flat, 1, 0.01)])
+    for visit in visits:
+        plan.record(visit)
+    plan.look(visits, 0.9, FACTS)
+    assert plan.open_cells() == plan.lacking() == between
 
 
 def test_the_duration_of_a_visit_is_estimated_from_the_pilot_and_limited() -> None:

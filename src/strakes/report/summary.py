@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -206,14 +207,21 @@ _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
 def _not_measured(portrait: Portrait) -> list[str]:
-    """Return undecided findings, and settings that no cell has with the reason. Texts end after their first clause."""
+    """Return undecided findings, and settings that lack runs, with the reason. Texts end after their first clause."""
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     missing = [_CLAUSE.split(finding.statement)[0] for finding in undecided]
-    measured = {(cell.study, *level) for cell in portrait.cells for level in cell.settings.items()}
+    few = [(cell.study, cell.settings.items()) for cell in portrait.skipped if cell.settings]
+    enough = [
+        one for one in portrait.cells if not any(one.study == of and own <= one.settings.items() for of, own in few)
+    ]
+    measured = {(cell.study, *level) for cell in enough for level in cell.settings.items()}
+    levels = Counter((study, key) for study, key, _ in measured | {(one, *level) for one, own in few for level in own})
     settings: dict[str, dict[str, None]] = {}
     for cell in portrait.skipped:
-        levels = [level for level in cell.settings.items() if (cell.study, *level) not in measured]
-        settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(_setting(*level) for level in levels))
+        named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
+        # If each setting was measured in other cells, their combination was not.
+        several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
+        settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
     for reason, names in settings.items():
         clause, title = _CLAUSE.split(reason)[0], gettext(", ").join(names)
         missing.append(gettext("{title}: {text}", title=title, text=clause) if names else clause)
@@ -224,12 +232,14 @@ def _setting(name: str, level: Setting) -> str:
     """Return a setting that was not measured.
 
     >>> [_setting(*pair) for pair in (("ranks", 8), ("transfer_bytes", 65536), ("files", "strided"), ("stripes", 3))]
-    ['processes', '64 KiB', 'strided files', 'stripes 3']
+    ['8 processes', '64 KiB', 'strided files', 'stripes 3']
     """
-    if name in (names := {"ranks": "processes", "nodes": "more nodes", "io": "O_DIRECT", "direct": "O_DIRECT"}):
-        return gettext(names[name])
+    if name == "ranks" and isinstance(level, int):
+        return ngettext("{count} process", "{count} processes", level)
+    if name in ("io", "direct") and level not in ("buffered", False):
+        return "O_DIRECT"
     text = level_of(name, level)
-    if name.endswith("_bytes"):
+    if name.endswith("_bytes") or name == "io":
         return text
     return f"{text} {label_of(name)}" if isinstance(level, str) else f"{label_of(name)} {text}"
 

@@ -86,8 +86,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     fit into the budget, raises BadInputError that names a sufficient budget.
     """
     asked_s = asked_phase_s(request, context)
-    in_memory = context.file_system in MEMORY_FILE_SYSTEMS
-    wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if in_memory else LONG_ENOUGH_S)
+    wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)
     fitting = [level for level, load in loads.items() if load.budget_s(wanted_s, WANTED_BLOCKS) <= request.budget_s]
     priority = max(loads) if request.full else max(fitting, default=min(loads))
     load = loads[priority]

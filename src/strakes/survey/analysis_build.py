@@ -103,8 +103,6 @@ def _left_out(run: Run) -> str:
 
 
 def _run_facts(run: Run) -> Mapping[str, Any]:
-    spent_s = sum(visit.elapsed_s for visit in run.visits)
-    measured = sum(1 for visit in run.visits if visit.is_measurement)
     felt = _felt_by_others(run)
     keys = ("id", "kind", "name", "created", "status", "command")
     return {
@@ -113,8 +111,8 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
         **({"neighbour": felt} if felt else {}),
         **begun_together(sample for visit in run.visits for sample in visit.samples),
         "visits": len(run.visits),
-        "measured_visits": measured,
-        "measuring_s": spent_s,
+        "measured_visits": sum(visit.is_measurement for visit in run.visits),
+        "measuring_s": sum(visit.elapsed_s for visit in run.visits),
         "blocks": max((visit.block for visit in run.visits), default=0),
     }
 

@@ -13,7 +13,7 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.records import CellDropped, PopulationRemoved
 from strakes.studies.measure_directories import files_kept
-from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE
+from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE, WANTED_BLOCKS
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import (
     LIMIT_FACTOR,
@@ -43,13 +43,15 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
         count = f"{len(schedule.planned)} of {len(verdicts)} comparisons fit into this budget"
         session.progress.note(f"{count}, the most important first; the result says which --budget the others need")
     _measure(session, schedule, facts)
-    put_off = schedule.put_off() if verdicts else []
-    missing = {cell.key for cell in put_off}
-    budgets = budgets_of(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
+    lacking = schedule.lacking() if verdicts else []
+    missing = {cell.key for cell in lacking}
+    # Early comparisons may have had more than WANTED_BLOCKS runs.
+    spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
-    options = larger_budgets(verdicts, budgets, left)
-    for cell in put_off:
-        session.writer.append_event(CellDropped(cell.key, f"the next comparison needs {options[cell.study]}", 0))
+    options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
+    for cell in lacking:
+        needed = f"the next comparison needs {options[cell.study]}"
+        session.writer.append_event(CellDropped(cell.key, needed, schedule.runs(cell.key)))
 
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:

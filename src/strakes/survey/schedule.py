@@ -12,6 +12,7 @@ from strakes.model.results import Results
 from strakes.runs.impact import UNLIMITED, Impact
 from strakes.runs.records import Visit
 from strakes.stats.claims import LOOK_ERROR, judge
+from strakes.stats.contrasts import FEWEST_BLOCKS as FEWEST_COMMON
 from strakes.stats.grades import LOOKS, settled_at
 from strakes.studies.study import Study
 from strakes.survey.amounts import FEWEST_BLOCKS, WANTED_BLOCKS
@@ -113,7 +114,9 @@ class Schedule:
         self._closed = {
             cell.key
             for cell in cells
-            if not any(cell.measure_id(measure.suffix) in still_open for measure in cell.measures)
+            # A level that was added after its question was sure has not been compared yet.
+            if self.runs(cell.key) >= min(LOOKS)
+            and not any(cell.measure_id(measure.suffix) in still_open for measure in cell.measures)
             and self._is_precise(cell, asked, results)
         }
 
@@ -137,15 +140,13 @@ class Schedule:
 
     def open_cells(self) -> list[Cell]:
         """Return the cells that need more runs, in declared order."""
-        wanted = self._wanted() if self._verdicts else self._cells.keys() - self._dropped
+        planned = {key for index in self.planned for key in self._verdicts[index].cells}
+        wanted = planned if self._verdicts else self._cells.keys() - self._dropped
         return [
             cell
             for key, cell in self._cells.items()
             if key in wanted and key not in self._closed and self.runs(key) < MOST_RUNS
         ]
-
-    def _wanted(self) -> set[str]:
-        return {key for index in self.planned for key in self._verdicts[index].cells}
 
     def plan(self, remaining_s: float) -> None:
         """Plan further verdicts, in order, as long as all planned cells can have enough runs in the remaining time.
@@ -217,6 +218,6 @@ class Schedule:
         """Return the expected seconds until all open cells have ``blocks`` runs."""
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
-    def put_off(self) -> list[Cell]:
-        """Return the cells without runs that no planned verdict includes."""
-        return [cell for key, cell in self._cells.items() if not self.runs(key) and key not in self._wanted()]
+    def lacking(self) -> list[Cell]:
+        """Return the cells with too few runs for a comparison."""
+        return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON]

@@ -19,11 +19,6 @@ def test_settings_that_all_cells_share_are_above_their_table() -> None:
     assert table.factors == ("transfer_bytes",)
 
 
-def test_cells_of_several_studies_make_several_tables() -> None:
-    cells = example_portrait().cells
-    assert [table.study for table in tables_of([cells[0], cells[-1], cells[1]])] == ["transfer-size", "access-patterns"]
-
-
 def test_warnings_of_one_kind_are_one_notice_and_those_on_headline_figures_come_first() -> None:
     gathered = notices(example_portrait())
     # The last two affect neither a headline nor the evidence of a recommendation.

@@ -16,13 +16,6 @@ _ENDED = {
     "failed": "This run failed. The report shows its samples up to then.",
 }
 
-# Texts by whether the latencies before and during the measurement are known.
-_FELT = {
-    (True, True): "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed",
-    (True, False): "99th percentile of their operations {before} before, {limit} allowed",
-    (False, True): "99th percentile of their operations {during} meanwhile, {limit} allowed",
-}
-
 
 def title_of(portrait: Portrait) -> str:
     """Return the measured directory as the user gave it."""
@@ -83,10 +76,9 @@ def felt_by_others(portrait: Portrait) -> str:
     if not felt:
         return ""
     times = [felt[moment].get("p99_s") for moment in ("before", "during")]
-    before, during = ("" if p99 is None else format_seconds(p99) for p99 in times)
-    message = _FELT.get((bool(before), bool(during)), "")
-    limit = format_seconds(felt["limit_s"])
-    return gettext(message, before=before, during=during, limit=limit) if message else ""
+    before, during = (gettext("unknown") if p99 is None else format_seconds(p99) for p99 in times)
+    message = "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed"
+    return gettext(message, before=before, during=during, limit=format_seconds(felt["limit_s"]))
 
 
 def begun_together(portrait: Portrait) -> str:

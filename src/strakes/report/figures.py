@@ -146,9 +146,8 @@ class _SeriesOf:
     def _hover(self, cell: CellEstimate, place: float, x: Axis) -> str:
         interval = show_interval(cell)
         if cell.low is not None:
-            interval = gettext(
-                "{confidence} interval {interval}", confidence=percent(cell.confidence), interval=interval
-            )
+            confidence = percent(cell.confidence)
+            interval = gettext("{confidence} interval {interval}", confidence=confidence, interval=interval)
         runs = ngettext("{count} run", "{count} runs", cell.runs)
         lines = [f"{self.name}, {_written(place, x)}", show(cell.median, cell.unit), interval, runs]
         if cell.warnings:

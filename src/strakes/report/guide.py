@@ -85,7 +85,7 @@ def _statements(findings: Iterable[Finding]) -> str:
     lines = []
     for one in findings:
         interval = "" if one.interval is None else f" [{show_interval_of(one.interval)}]"
-        verdict = "" if one.verdict == "measured" else f" ({gettext(VERDICTS[one.verdict])})"
+        verdict = "" if one.verdict == "measured" else f" ({gettext(VERDICTS.get(one.verdict, one.verdict))})"
         needs = f" {gettext('Needed: {needs}.', needs=one.needs)}" if one.needs else ""
         lines.append(f"- {_text(f'{one.statement}{verdict}{interval}{needs}')}\n")
     return Markup("".join([*lines, "\n"]) if lines else "")

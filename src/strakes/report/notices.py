@@ -49,8 +49,7 @@ class Omission:
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
     """Return the notices of a portrait; notices about the whole run, a headline or an answer come first."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
-    ordered = sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells))
-    return tuple(ordered)
+    return tuple(sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells)))
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,7 @@ from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
 from strakes.report.tables import CellTable, ServerTable, server_table, tables_of
 
-VERDICTS: Mapping[str, str] = {"does-not": "does not hold"} | {
-    verdict: verdict for verdict in ("measured", "holds", "forecast", "inconclusive", "unknown")
-}
+VERDICTS: Mapping[str, str] = {"does-not": "does not hold"}
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,8 @@ def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int
 
     The first finding of every study is chosen before any second one.
     """
-    seen: Counter[str] = Counter()
-    turns = []
-    for index, finding in enumerate(findings):
-        seen[finding.study] += 1
-        turns.append((seen[finding.study], index))
-    chosen = sorted(index for _, index in sorted(turns)[:most])
+    turns = [sum(before.study == one.study for before in findings[:n]) for n, one in enumerate(findings)]
+    chosen = sorted(sorted(range(len(findings)), key=turns.__getitem__)[:most])
     return [findings[index] for index in chosen], len(findings) - len(chosen)
 
 
@@ -100,8 +93,7 @@ def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, C
         text = reference.text if named else gettext("{source}: {text}", source=reference.source, text=reference.text)
         published.append((text, drawn))
     hollow = drawing is not None and not warned.isdisjoint(mine)
-    notices = touching(portrait.warnings, mine)
-    return Plot(number, figure, drawing, tuple(published), tuple(computed), notices, hollow)
+    return Plot(number, figure, drawing, tuple(published), tuple(computed), touching(portrait.warnings, mine), hollow)
 
 
 def _cells_of(figure: Figure) -> set[str]:

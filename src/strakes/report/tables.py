@@ -28,7 +28,6 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 class CellTable:
     """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: the other settings."""
 
-    study: str
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
     factors: tuple[str, ...]
@@ -44,16 +43,16 @@ class ServerTable:
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each study and set of factors, in order of first appearance among the cells."""
-    groups: dict[tuple[str, frozenset[str]], list[CellEstimate]] = {}
+    """Return a table for each set of factors, in order of first appearance among the cells of a study."""
+    groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
-        groups.setdefault((cell.study, frozenset(cell.settings)), []).append(cell)
+        groups.setdefault(frozenset(cell.settings), []).append(cell)
     tables = []
-    for (study, _), members in groups.items():
+    for members in groups.values():
         shared, factors = shared_and_varying([cell.settings for cell in members])
         confidences = {cell.confidence for cell in members}
         confidence = percent(confidences.pop()) if len(confidences) == 1 else ""
-        tables.append(CellTable(study, tuple(members), shared, tuple(factors), confidence))
+        tables.append(CellTable(tuple(members), shared, tuple(factors), confidence))
     return tables
 
 

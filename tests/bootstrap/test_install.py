@@ -33,6 +33,17 @@ def test_a_bare_machine_gets_the_exact_commands_for_three_distributions(checkout
     assert "zypper install -y python312 gcc13-c++" in called.stderr
 
 
+@pytest.mark.parametrize(
+    "words", ["freeze --dry-run", "freeze it", "fmt src", "docs --lvie", "man -x", "fuzz long", "run"]
+)
+def test_a_development_command_with_unknown_words_does_nothing(checkout: Checkout, words: str) -> None:
+    dev, environment = shutil.copy(ROOT / "dev", checkout.path), os.environ | NO_INSTALL
+    for wrong, status in ((words.split(), 2), ([words.partition(" ")[0], "--help"], 0)):
+        called = subprocess.run([dev, *wrong], capture_output=True, text=True, env=environment, timeout=60)
+        assert called.returncode == status
+        assert (called.stderr if status else called.stdout).startswith("./dev setup ")
+
+
 def test_only_missing_packages_are_requested(checkout: Checkout, tmp_path: Path) -> None:
     called = checkout.strakes(environment={**NO_INSTALL, "PATH": f"{python_only(tmp_path)}"})
     assert called.returncode == 3

@@ -167,6 +167,7 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
     precision = min(row.all.precision for row in mine)
     alarms = [", ".join(f"{row.alarms:.2f}" for row in mine if row.half == half) for half in range(len(_HALVES))]
     return f"""# How well `strakes watch` finds changes
+How to watch a file system: [guide/watch.md](guide/watch.md).
 
 - **Does it find changes?** {found} of {of_default[0].all.planted} planted changes of -10 to -40 % in the halves of a year of daily benchmarks; PELT
   with the best penalty for these data finds {rival} at no more than {_EQUAL} times the alarms. The size is inside its 90 % interval in {coverage:.0%} of the cases.

@@ -34,11 +34,10 @@ _FORGET = math.exp(-WINDOW_S / 3600)
 
 @dataclass
 class _Heavy:
-    """A reported job. ``quiet``: number of quiet windows until now, of which the first began at ``over_s``."""
+    """A reported job. ``quiet_s``: times at which the latest windows began, if it was quiet in all of them."""
 
     event: WatchEvent
-    quiet: int = 0
-    over_s: float = 0.0
+    quiet_s: tuple[float, ...] = ()
 
 
 class HeavyJobs:
@@ -180,10 +179,8 @@ class HeavyJobs:
         events = []
         for job, heavy in list(self._told.items()):
             quiet = rates.get(job, 0.0) < _QUIET * float(heavy.event.evidence[f"{self._unit}_per_s"])
-            heavy.quiet = heavy.quiet + 1 if quiet else 0
-            if heavy.quiet == 1:
-                heavy.over_s = began_s
-            if heavy.quiet >= _WINDOWS:
+            heavy.quiet_s = (*heavy.quiet_s, began_s) if quiet else ()
+            if len(heavy.quiet_s) >= _WINDOWS:
                 del self._told[job]
-                events.append(replace(heavy.event, ended_s=heavy.over_s))
+                events.append(replace(heavy.event, ended_s=heavy.quiet_s[0]))
         return events

@@ -23,10 +23,6 @@ def document_of(run: Run) -> Any:
     return json.loads(json.dumps(finite(asdict(build_portrait(run))), allow_nan=False))
 
 
-def lines(rows: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
 def unpack(path: Path, runs: Path, name: str = "") -> Path:
     """Unpack an exported run into a directory below ``runs``, named by ``name`` or its id; return the directory."""
     exported = json.loads(gzip.decompress(path.read_bytes()))
@@ -35,7 +31,7 @@ def unpack(path: Path, runs: Path, name: str = "") -> Path:
     (stored / "run.json").write_text(json.dumps({**exported["manifest"], "id": stored.name}))
     (stored / "environment.json").write_text(json.dumps(exported["findings"]["environment"]))
     for kind in ("cells", "visits", "events"):
-        (stored / f"{kind}.jsonl").write_text(lines(exported[kind]))
+        (stored / f"{kind}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in exported[kind]))
     return stored
 
 

@@ -25,6 +25,7 @@ from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import confined, verdicts, without_files
 from strakes.targets.command import run
 
+# The work takes milliseconds; the limit allows for a loaded machine.
 _MOMENT_S = 5.0
 _CIB = (
     '<cib><configuration><crm_config/><nodes><node id="1" uname="{long}"/></nodes>'

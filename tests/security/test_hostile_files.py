@@ -6,13 +6,13 @@ import gzip
 import os
 import re
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from security.test_hostile_clusters import moment
 from strakes.base.errors import StrakesError
 from strakes.base.toml_file import parse_toml, read_toml
 from strakes.control.knob_journal import read_journal
@@ -26,8 +26,6 @@ from strakes.tuning.accept_needs import needs_from_toml
 from strakes.watch.recorded import is_recording, readings
 from strakes.watch.replay import Columns, read_series
 
-# The work takes milliseconds; the limit allows for a loaded machine.
-_MOMENT_S = 5.0
 Reader = Callable[[Path], object]
 
 # Unix times before 1980 are refused.
@@ -149,13 +147,6 @@ SLOW_LINES = (
     "  open: { samples: 1, unit: reqs" + "sum:" * 200_000,
     "1" + ".a" * 200_000,
 )
-
-
-@contextmanager
-def moment() -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < _MOMENT_S
 
 
 def refuse(reader: Reader, path: Path) -> StrakesError:

@@ -23,14 +23,12 @@ RUN = "20260101-000000-demo-1a2b"
 Write = Callable[[str], object]
 
 
-def make(path: str) -> None:
-    detect(Path(path).parent).make_directory(Path(path), "made", Placement("inherit"))
-
-
 WRITES: dict[str, Write] = {
     "a directory": lambda path: calls.call("mkdir", f"{path}/made"),
     "directories": lambda path: calls.call("mkdir", f"{path}/made", f"{path}/made/below"),
-    "a placed directory": make,
+    "a placed directory": lambda path: detect(Path(path).parent).make_directory(
+        Path(path), "made", Placement("inherit")
+    ),
     "a file": lambda path: calls.call("create", f"{path}/made"),
     "files": lambda path: calls.call("create", f"{path}/one", f"{path}/made"),
     "a trial": lambda path: calls.call("try", f"{path}/made", MARKER_NAME),

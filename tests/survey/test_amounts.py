@@ -43,10 +43,6 @@ def chosen(pilot: Pilot = PILOT, **changes: Any) -> tuple[Context, list[Cell], l
     return context, *choose_cells(asked, context)
 
 
-def transfers(cells: list[Cell]) -> list[TransferPhase]:
-    return [phase for cell in cells for phase in cell.plan.phases if isinstance(phase, TransferPhase)]
-
-
 @settings(deadline=None)
 @given(
     budget_s=st.floats(10, 7200),
@@ -94,7 +90,7 @@ def test_levels_with_too_few_runs_are_named_with_the_budget_that_they_need(tmp_p
 
 def test_data_per_rank_is_the_amount_of_each_rank() -> None:
     _, cells, _ = chosen(budget_s=7200.0, data_per_rank=GIB)
-    moving = [cell for cell in cells if transfers([cell])]
+    moving = [cell for cell in cells if any(isinstance(phase, TransferPhase) for phase in cell.plan.phases)]
     assert {cell.plan.bytes_on_target() for cell in moving} == {2 * GIB}
 
 

@@ -86,8 +86,7 @@ def test_a_resumed_schedule_finishes_the_block_that_was_cut_short() -> None:
 
 def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -> None:
     some = [replace(cell, priority=1) for cell in cells_of(Overview(), striping=None)]
-    some[-1] = replace(some[-1], priority=3)
-    some[-2] = replace(some[-2], priority=2)
+    some[-2:] = replace(some[-2], priority=2), replace(some[-1], priority=3)
     plan = schedule(some)
     assert [cell.key for cell in plan.fit(remaining_s=0.1)] == [some[-1].key, some[-2].key]
     assert len(plan.open_cells()) == len(some) - 2

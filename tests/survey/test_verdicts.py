@@ -48,11 +48,10 @@ def test_every_study_has_a_first_verdict_before_second_ones_and_ends_come_before
 
 
 def test_an_expensive_level_does_not_prevent_the_verdict_on_the_others() -> None:
-    cells = [
-        verdict.cells for verdict in planned(TransferSize(), budget_s=100.0, large="transfer-size/buffered/8388608")
-    ]
+    large = "transfer-size/buffered/8388608"
+    cells = [verdict.cells for verdict in planned(TransferSize(), budget_s=100.0, large=large)]
     ends = ("transfer-size/buffered/4096", "transfer-size/buffered/4194304")
-    assert cells.index(ends) < cells.index((ends[0], "transfer-size/buffered/8388608"))
+    assert cells.index(ends) < cells.index((ends[0], large))
 
 
 def test_verdicts_on_cells_of_a_higher_priority_come_first() -> None:
@@ -114,7 +113,6 @@ def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
     planned = set(plan.planned)
     plan.fit(4 * 0.1 * FEWEST_BLOCKS)
     assert plan.planned < planned and 0 in plan.planned
-    assert plan.lacking() == cells
 
 
 def test_a_level_that_joins_after_its_question_was_sure_gets_its_runs_and_lacks_them_until_then() -> None:
@@ -122,13 +120,11 @@ def test_a_level_that_joins_after_its_question_was_sure_gets_its_runs_and_lacks_
     cells = cells_of(study)
     plan, _ = schedule(cells, study)
     plan.plan(1e6)
-    ends = [cell for cell in cells if cell.key in ("open-close/1", "open-close/256")]
-    between = [cell for cell in cells if cell not in ends]
-    visits = stored([*visits_of(ends, flat, 6, 0.01), *visits_of(between, flat, 1, 0.01)])
+    visits = stored([*visits_of([cells[0], cells[-1]], flat, 6, 0.01), *visits_of(cells[1:-1], flat, 1, 0.01)])
     for visit in visits:
         plan.record(visit)
     plan.look(visits, 0.9, FACTS)
-    assert plan.open_cells() == plan.lacking() == between
+    assert plan.open_cells() == plan.lacking() == cells[1:-1]
 
 
 def test_the_duration_of_a_visit_is_estimated_from_the_pilot_and_limited() -> None:

@@ -95,15 +95,12 @@ def test_a_suspended_run_in_a_container_of_this_machine_is_alive(
             assert process.stdout is not None
             marker = Path(process.stdout.readline().strip()) / MARKER_NAME
             os.killpg(process.pid, signal.SIGSTOP)
-            marker.write_bytes(dataclasses.replace(_marker_in(marker), heartbeat_unix_s=0.0).to_bytes())
+            stopped = Marker(**json.loads(marker.read_text()))
+            marker.write_bytes(dataclasses.replace(stopped, heartbeat_unix_s=0.0).to_bytes())
             assert len(clean(tmp_path).skipped_live) == 1
         finally:
             os.killpg(process.pid, signal.SIGKILL)
     assert len(clean(tmp_path).removed) == 1
-
-
-def _marker_in(path: Path) -> Marker:
-    return Marker(**json.loads(path.read_text()))
 
 
 def test_a_run_is_alive_for_a_process_in_another_time_namespace(tmp_path: Path) -> None:

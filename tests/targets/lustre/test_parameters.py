@@ -21,8 +21,6 @@ from strakes.targets.lustre_parameters import (
 from strakes.targets.lustre_tool import NotUnderstoodError, Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
 
-MDC = "mdc.labfs-MDT0001-mdc-ffff8880083a1800"
-
 
 def done(name: str) -> Completed:
     return recording(f"{name}.txt").done

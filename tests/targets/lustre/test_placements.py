@@ -28,12 +28,8 @@ def test_the_default_of_a_directory() -> None:
     assert read_default(replace(done("getdirstripe_D_root"), stdout=first)) == DirStripe(1, -1, "none", ())
 
 
-def both(name: str) -> Placement:
-    return placement(read_dir_stripe(done(f"getdirstripe_{name}")), read_default(done(f"getdirstripe_Dflag_{name}")))
-
-
 @pytest.mark.parametrize(
-    ("name", "placement"),
+    ("name", "expected"),
     [
         ("str4", Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64", inherited=False)),
         ("strall", Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)),
@@ -44,5 +40,6 @@ def both(name: str) -> Placement:
         ("rem1", Placement("inherit", (1,), 1, inherited=True)),
     ],
 )
-def test_the_placement_follows_from_the_stripes_and_the_default(name: str, placement: Placement) -> None:
-    assert both(name) == placement
+def test_the_placement_follows_from_the_stripes_and_the_default(name: str, expected: Placement) -> None:
+    stripes, default = read_dir_stripe(done(f"getdirstripe_{name}")), read_default(done(f"getdirstripe_Dflag_{name}"))
+    assert placement(stripes, default) == expected

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError
 from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
-from strakes.interop.command_io500 import fit_amounts, translate
-from strakes.interop.command_options import Translation
+from strakes.interop.command_io500 import translate
+from strakes.interop.command_options import Translation, fit_amounts
 from strakes.interop.export_io500_summary import BANDWIDTHS, RATES
 from strakes.model.phases import MetadataPhase, TransferPhase
 

@@ -98,10 +98,11 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 def engine_path() -> Path:
     """Return the path of the engine: $STRAKES_ENGINE if set, else the engine inside the package."""
-    from importlib import resources
-
-    chosen = os.environ.get("STRAKES_ENGINE")
-    return Path(chosen) if chosen else Path(str(resources.files("strakes") / "bin" / "strakes-engine"))
+    if chosen := os.environ.get("STRAKES_ENGINE"):
+        return Path(chosen)
+    # An editable installation has two directories: one of the sources, and one of what was built.
+    places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
+    return next(filter(Path.exists, places), places[0])
 
 
 def python_module(module: str, *words: str) -> list[str]:

@@ -411,8 +411,6 @@ class Launching:
     @property
     def launch(self) -> Launch:
         """Return the options as a Launch. Raises BadInputError if they contradict each other."""
-        from strakes.control.fault import words_of
-
         launcher = "command" if self.launcher_command is not None and self.launcher == "local" else self.launcher
         processes: tuple[Launcher, ...] = ("mpi", "slurm", "command")
         wrong: dict[str, tuple[object, tuple[Launcher, ...]]] = {
@@ -429,7 +427,11 @@ class Launching:
         if launcher == "command" and self.launcher_command is None:
             remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
             raise BadInputError("--launcher command was given without a command", remedy=remedy)
-        words = words_of("--launcher-options", self.launcher_options) if self.launcher_options else ()
+        words: tuple[str, ...] = ()
+        if self.launcher_options:
+            from strakes.control.fault import words_of
+
+            words = words_of("--launcher-options", self.launcher_options)
         command = self.launcher_command or ""
         return Launch(launcher, self.ranks, self.hosts or (), self.ranks_per_node, self.mpiexec, words, command)
 

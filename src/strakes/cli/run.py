@@ -55,7 +55,6 @@ def command(
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
     from strakes.cli.measure import measure, request_from
-    from strakes.model.plan_toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
     if plan in TOOLS and rest[:1] in (("--help",), ("-h",)):
@@ -68,6 +67,8 @@ def command(
         return measure(request, sampling)
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.")
+    from strakes.model.plan_toml import plan_from_toml
+
     path, *directories = (DIRECTORY.convert(word, None, None) for word in (plan, *rest))
     title, parsed = plan_from_toml(path, sampling.seed)
     if sampling.ranks is not None:

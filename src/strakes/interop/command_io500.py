@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
 from strakes.interop import command_options as options
 from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
-from strakes.model.phases import MetadataPhase, TransferPhase
-from strakes.model.plan import Phase, Plan
 
 # Stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
@@ -96,7 +93,7 @@ def translate(
     plan = options.plan_of("io500", ranks, seed, needed)
     budget_s = float(stonewall_s * (len(needed) + 1))
     return options.Translation(
-        plan, directory, measured, notes=tuple(configuration.notes), fit=fit_amounts, budget_s=budget_s
+        plan, directory, measured, notes=tuple(configuration.notes), fit=options.fit_amounts, budget_s=budget_s
     )
 
 
@@ -180,45 +177,6 @@ def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[st
         raise configuration.fault(RANDOM, "run", problem, "Leave it out, or give another transferSize.")
     amounts = {"transfer_bytes": _RANDOM_BYTES, "block_bytes": size}
     return {"name": RANDOM, "operation": "read", "access": "random", **amounts, "direct": direct}
-
-
-def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
-    """Return the plan with its data and files reduced to at most ``most_bytes`` and ``most_items``.
-
-    Configurations of IO500 request more than can be written before the stonewall. Each rank keeps at least one
-    transfer and one file of each kind.
-    """
-    if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
-        return plan
-    least = _shrunk(plan, 0.0, 0.0)
-    bytes_share = (most_bytes - least.bytes_on_target()) / max(1, plan.bytes_on_target())
-    items_share = (most_items - least.inodes_on_target()) / max(1, plan.inodes_on_target())
-    return _shrunk(plan, min(1.0, max(0.0, bytes_share)), min(1.0, max(0.0, items_share)))
-
-
-def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
-    phases: list[Phase] = []
-    written: dict[str, int] = {}
-    for phase in plan.phases:
-        fitted: Phase = phase
-        if isinstance(phase, MetadataPhase):
-            share = min(items_share, bytes_share) if phase.file_bytes else items_share
-            fitted = replace(phase, items=max(1, int(phase.items * share)))
-        elif isinstance(phase, TransferPhase):
-            # Later phases on the same files get the amount of the first phase.
-            share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
-            fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
-            written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)
-        phases.append(fitted)
-    return replace(plan, phases=tuple(phases))
-
-
-def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
-    """Return the phase with at most ``most`` bytes per rank, but at least one transfer."""
-    if phase.segments > 1:
-        return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
-    transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)
-    return replace(phase, block_bytes=transfers * phase.transfer_bytes)
 
 
 TOOL = options.Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))

@@ -12,7 +12,6 @@ from pathlib import Path
 from strakes.base.errors import nearest_word
 from strakes.base.files import read_regular
 from strakes.interop import command_options as options
-from strakes.interop.command_io500 import fit_amounts
 
 OPTIONS = options.options_of("ior")
 _DIRECTIVES: dict[str, str] = options.table_of("ior")["directives"]
@@ -55,7 +54,7 @@ def translate(
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = options.plan_of("ior", ranks, seed, phases, **held)
     # With -D the block size is an upper bound, so it may be reduced.
-    fit = fit_amounts if "stop" in common else None
+    fit = options.fit_amounts if "stop" in common else None
     directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
     return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from strakes.base.units import counted
 from strakes.interop import command_options as options
-from strakes.interop.command_io500 import fit_amounts
 
 OPTIONS = options.options_of("mdtest")
 # Maximum number of directories in a tree. The time to make and remove them grows in proportion.
@@ -44,7 +43,7 @@ def translate(
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
     plan = options.plan_of("mdtest", ranks, seed, phases)
     # With -W the number of items is an upper bound, so it may be reduced.
-    fit = fit_amounts if "stop" in common else None
+    fit = options.fit_amounts if "stop" in common else None
     return options.translated(command, plan, _directories(command), measured, fit, shift="-N")
 
 

@@ -7,16 +7,17 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from getopt import GetoptError, getopt
-from importlib import import_module, resources
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.units import parse_bytes
-from strakes.model.plan import Plan, plan_from_json
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
@@ -43,8 +44,7 @@ class ForeignOption:
 @cache
 def table_of(tool: str) -> dict[str, Any]:
     """Return the table of a tool's command-line options, or of the keys of its configuration file."""
-    path = resources.files("strakes.interop") / "tables" / f"{tool}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("tables").joinpath(f"{tool}.toml").read_text(encoding="utf-8"))
 
 
 def options_of(tool: str) -> dict[str, ForeignOption]:
@@ -301,3 +301,42 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
     except BadInputError as error:
         what, remedy = f"strakes cannot run this {tool} command line", f"See: strakes run {tool} --help"
         raise BadInputError(what, where=error.where, why=error.what, remedy=remedy) from error
+
+
+def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
+    """Return the plan with its data and files reduced to at most ``most_bytes`` and ``most_items``.
+
+    Configurations of IO500 request more than can be written before the stonewall. Each rank keeps at least one
+    transfer and one file of each kind.
+    """
+    if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
+        return plan
+    least = _shrunk(plan, 0.0, 0.0)
+    bytes_share = (most_bytes - least.bytes_on_target()) / max(1, plan.bytes_on_target())
+    items_share = (most_items - least.inodes_on_target()) / max(1, plan.inodes_on_target())
+    return _shrunk(plan, min(1.0, max(0.0, bytes_share)), min(1.0, max(0.0, items_share)))
+
+
+def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
+    phases: list[Phase] = []
+    written: dict[str, int] = {}
+    for phase in plan.phases:
+        fitted: Phase = phase
+        if isinstance(phase, MetadataPhase):
+            share = min(items_share, bytes_share) if phase.file_bytes else items_share
+            fitted = replace(phase, items=max(1, int(phase.items * share)))
+        elif isinstance(phase, TransferPhase):
+            # Later phases on the same files get the amount of the first phase.
+            share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
+            fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
+            written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)
+        phases.append(fitted)
+    return replace(plan, phases=tuple(phases))
+
+
+def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
+    """Return the phase with at most ``most`` bytes per rank, but at least one transfer."""
+    if phase.segments > 1:
+        return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
+    transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)
+    return replace(phase, block_bytes=transfers * phase.transfer_bytes)

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engine:
     """Return an engine for a launcher, not yet started."""
-    from strakes.runs.engine import LocalEngine
+    if launch.launcher == "local":
+        from strakes.runs.engine import LocalEngine
+
+        return LocalEngine(log=log)
     from strakes.runs.mpi import MpiEngine
     from strakes.runs.slurm import SlurmEngine
     from strakes.runs.template import TemplateEngine
 
-    if launch.launcher == "local":
-        return LocalEngine(log=log)
     engines = {"mpi": MpiEngine, "slurm": SlurmEngine, "command": TemplateEngine}
     return engines[launch.launcher](replace(launch, ranks=processes(launch)), log=log)
 

@@ -210,10 +210,10 @@ def compare_nodes(
     If the nodes could not be compared, the key "not_compared" has the reason. Raises EnvironmentLacksError if nodes
     cannot be measured together.
     """
-    from strakes.runs.node_facts import examine
-
     if len(processes) < 2:
         return {}
+    from strakes.runs.node_facts import examine
+
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
     token = os.urandom(8).hex()

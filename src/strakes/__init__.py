@@ -5,10 +5,10 @@ In Python and in notebooks a stored run is opened by its id: ``strakes.open("lat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strakes.base.version import __version__
 
+# In place of typing.TYPE_CHECKING: child processes import this package, and typing would double their start time.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -11,15 +11,16 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import namedtuple
 from contextlib import suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
 
 from strakes.targets.child import MARKER_NAME, mount_id_of
 
+TYPE_CHECKING = False  # as in strakes.targets.child
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable, Iterator
 
 # Number of entries that cannot be removed, as on a read-only target, after which the removal stops. Twice the number
 # doubles the list that is printed.
@@ -49,7 +50,7 @@ _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.rem
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Left(NamedTuple):
+class Left(namedtuple("Left", ("path", "why"))):  # typing.NamedTuple would double the time to start the child
     """An entry that could not be removed, and the reason."""
 
     path: str

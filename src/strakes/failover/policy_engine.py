@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -113,7 +113,13 @@ class PolicyEngine:
         if block is None:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
-        given = {name: "10000" for name in self._promotable(node) if name not in stale} | seen
+        # Agents allow the promotion of their copy on a node by these attributes.
+        copies = [
+            f"master-{one.id}"
+            for one in self._cib.primitives
+            if self._cib.promotable(one.clone) and node in self._hosts.get(one.values.get("drbd_resource", ""), (node,))
+        ]
+        given = {name: "10000" for name in copies if name not in stale} | seen
         others = [pair for pair in block if pair.get("name") not in given]
         block[:] = [pair for pair in others if not pair.get("name", "").startswith("master-")]
         for name, value in given.items():
@@ -125,14 +131,6 @@ class PolicyEngine:
         for state in root.iterfind("./status/node_state"):
             self.tell(state, state.get("uname", ""))
         return root
-
-    def _promotable(self, node: str) -> Iterator[str]:
-        """Yield the names of the node attributes by which agents allow the promotion of their copy on a node."""
-        for one in self._cib.primitives:
-            if self._cib.promotable(one.clone) and node in self._hosts.get(
-                one.values.get("drbd_resource", ""), (node,)
-            ):
-                yield f"master-{one.id}"
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:

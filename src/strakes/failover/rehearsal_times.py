@@ -28,9 +28,7 @@ class Span:
     @property
     def text(self) -> str:
         """Return the bounds in words, or an empty text if the upper bound is 0."""
-        if not self.most_s:
-            return ""
-        return f"{_rough(self.least_s)} to {_rough(self.most_s)}"
+        return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
 
 
 NO_WAIT = Span()

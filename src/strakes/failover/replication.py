@@ -101,21 +101,16 @@ class Resource:
         for block in self.block.all("on"):
             for name in block.words:
                 own = self._side(block)
-                merged = {
-                    number: _filled(own.get(number, ("", "", "")), shared.get(number, ("", "", "")))
-                    for number in {**shared, **own}
-                }
+                none = ("", "", "")
+                merged = {one: _filled(own.get(one, none), shared.get(one, none)) for one in {**shared, **own}}
                 address = block.get("address").split()[-1:]
                 yield Host(name, merged, (*address, *paths.get(name, ())))
 
     @staticmethod
     def _side(block: Block) -> dict[str, tuple[str, str, str]]:
         def row(part: Block) -> tuple[str, str, str]:
-            return (
-                _device(part.get("device")),
-                part.get("disk"),
-                part.get("meta-disk") or part.get("flexible-meta-disk"),
-            )
+            metadata = part.get("meta-disk") or part.get("flexible-meta-disk")
+            return _device(part.get("device")), part.get("disk"), metadata
 
         plain = row(block)
         sides = {"0": plain} if any(plain[:2]) else {}

@@ -36,7 +36,7 @@ CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).par
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
 # Path -> device and inode number of directories that :func:`hold` protects against replacement by others.
-_held: dict[str, str] = {}
+held_paths: dict[str, str] = {}
 # Descriptions of calls for messages. Messages show all other calls by name.
 _DOING = {
     "sizes": "querying the free space",
@@ -198,17 +198,12 @@ def hold(path: str, directory: int) -> None:
 
     Otherwise, the owner of the parent directory could replace the directory.
     """
-    _held[path] = child.inside(path, directory)
-
-
-def is_held(path: str) -> bool:
-    """Return whether :func:`hold` is in effect for a path."""
-    return path in _held
+    held_paths[path] = child.inside(path, directory)
 
 
 def let_go(path: str) -> None:
     """End the effect of :func:`hold` for a path."""
-    _held.pop(path, None)
+    held_paths.pop(path, None)
 
 
 def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
@@ -218,7 +213,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
     """
     if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
         raise _unanswered(name, path)
-    inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
+    inside = next((which for held, which in held_paths.items() if f"{path}/".startswith(f"{held}/")), "")
     words = (*CHILD, *filter(None, [inside]), name, path, *rest)
     try:
         done = ask(words, LIMIT_S)

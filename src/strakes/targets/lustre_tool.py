@@ -238,9 +238,7 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         except StrakesError as error:
             return error
 
-    if not ways:
-        return {}
-    with ThreadPoolExecutor(min(_AT_ONCE, len(ways))) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 

@@ -354,22 +354,20 @@ def work(parent: str, name: str, path: str, directory: str) -> None:
 def _ends(worker: subprocess.Popen[bytes]) -> bool:
     """Wait until a child ends. Return False, and kill it, if it uses no processor for too long."""
     import subprocess
+    from pathlib import Path
 
     from strakes.base.processes import wait_for_end
 
-    progress, since = "", time.monotonic()
+    proc, progress, since = Path(f"/proc/{worker.pid}"), list[str](), time.monotonic()
     while True:
         with suppress(subprocess.TimeoutExpired):
             wait_for_end(worker, _TICK_S)
             return True
-        now = ""
+        now = []
         with suppress(OSError):
+            stat, status = ((proc / name).read_text(errors="replace") for name in ("stat", "status"))
             # Processor time in user and kernel mode, and the number of voluntary context switches.
-            with open(f"/proc/{worker.pid}/stat", errors="replace") as stat:
-                used = stat.read().rpartition(")")[2].split()[11:13]
-            with open(f"/proc/{worker.pid}/status", errors="replace") as status:
-                switches = status.read().partition("\nvoluntary")[2].split()[:2]
-            now = " ".join((*used, *switches))
+            now = [*stat.rpartition(")")[2].split()[11:13], *status.partition("\nvoluntary")[2].split()[:2]]
         if now != progress:
             progress, since = now, time.monotonic()
         elif time.monotonic() - since > _STUCK_S:

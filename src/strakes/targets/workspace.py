@@ -292,7 +292,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
         # The marker names this process if this process failed to remove an earlier workspace.
-        given_up = isinstance(marker, Marker) and marker.is_of_this_process and not calls.is_held(path)
+        given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
                 "this run is being measured by another process",

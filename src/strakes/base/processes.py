@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import select
+import shlex
 import signal
 import site
 import stat
@@ -17,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from strakes.base.errors import BadInputError
 from strakes.base.files import closing, default_root, open_directory
 
 if TYPE_CHECKING:
@@ -115,6 +117,18 @@ def python_module(module: str, *words: str) -> list[str]:
     # -I ignores packages in the user's site directory, so it cannot be used if strakes is installed there.
     isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
+
+
+def words_of(option: str, text: str) -> tuple[str, ...]:
+    """Split the command that an option gives into words. Raises BadInputError for unbalanced quotes and no words."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        remedy = f"Close the quotation mark, as in {option} 'first \"second word\"'."
+        raise BadInputError(f"{option} cannot be read", where=text, why=str(error), remedy=remedy) from error
+    if not words:
+        raise BadInputError(f"{option} is empty")
+    return words
 
 
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:

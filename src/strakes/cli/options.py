@@ -16,6 +16,7 @@ import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_whole
+from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_seconds, typed_bytes
 from strakes.runs.choice import with_launcher
 from strakes.runs.impact import Impact, parse_impact
@@ -427,11 +428,7 @@ class Launching:
         if launcher == "command" and self.launcher_command is None:
             remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
             raise BadInputError("--launcher command was given without a command", remedy=remedy)
-        words: tuple[str, ...] = ()
-        if self.launcher_options:
-            from strakes.control.fault import words_of
-
-            words = words_of("--launcher-options", self.launcher_options)
+        words = words_of("--launcher-options", self.launcher_options) if self.launcher_options else ()
         command = self.launcher_command or ""
         return Launch(launcher, self.ranks, self.hosts or (), self.ranks_per_node, self.mpiexec, words, command)
 

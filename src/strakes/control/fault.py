@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import shown_command
+from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, Servers, run
@@ -105,18 +104,6 @@ def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), a
     began = time.time()
     RunCommand(words, look, answer).do(ask)
     return Moment(began, "drill", shown_command(words)), Moment(time.time(), "drill", "the command has ended")
-
-
-def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Split the command that an option gives into words. Raises BadInputError for unbalanced quotes and no words."""
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        remedy = f"Close the quotation mark, as in {option} 'first \"second word\"'."
-        raise BadInputError(f"{option} cannot be read", where=text, why=str(error), remedy=remedy) from error
-    if not words:
-        raise BadInputError(f"{option} is empty")
-    return words
 
 
 def each_of(commands: Iterable[str]) -> str:

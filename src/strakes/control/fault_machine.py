@@ -8,8 +8,9 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.foreign_text import shown_command
+from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand
-from strakes.control.fault import Ask, Fault, struck_by, words_of
+from strakes.control.fault import Ask, Fault, struck_by
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, run
 

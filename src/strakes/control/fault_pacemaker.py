@@ -18,8 +18,9 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shown_command
+from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand
-from strakes.control.fault import Ask, OneCommand, Seen, words_of
+from strakes.control.fault import Ask, OneCommand, Seen
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
 from strakes.targets.calls import mount_of

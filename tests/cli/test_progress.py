@@ -31,13 +31,10 @@ def test_a_log_file_gets_plain_lines_unless_quiet(quiet: bool, monkeypatch: pyte
 
 def test_a_log_file_is_not_flooded() -> None:
     stream = io.StringIO()
-    progress = LiveProgress(stream=stream)
-    progress.finish()
-    with progress:
+    with LiveProgress(stream=stream) as progress:
         progress.start(total_s=120.0)
         for step in range(1000):
             progress.update("transfer-size", step / 1000, "")
-    progress.finish()
     assert stream.getvalue() == ""
 
 

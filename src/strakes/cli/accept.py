@@ -13,7 +13,7 @@ import click
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shell_line
 from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, prints_summary, write_json
-from strakes.cli.say import say
+from strakes.cli.say import remark
 
 
 @command_named("accept", budget_s="3m")
@@ -82,6 +82,6 @@ def _attempt(what: str, write: Callable[[], object], later: str = "") -> int:
     try:
         write()
     except StrakesError as error:
-        say(f"strakes: the {what} could not be written: {error}{f' Later: {later}' if later else ''}", err=True)
+        remark(f"the {what} could not be written: {error}{f' Later: {later}' if later else ''}")
         return EnvironmentLacksError.exit_status
     return 0

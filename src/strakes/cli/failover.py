@@ -25,7 +25,7 @@ from strakes.cli.options import (
     option,
     write_document,
 )
-from strakes.cli.say import say
+from strakes.cli.say import remark, say
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
 from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
@@ -147,8 +147,8 @@ def drill_command(
     striking = fault.make(directory, servers)
     timing = Timing(before, after, restore_after)
     drill = Drill(directory, clients, rate, timing, has_sessions(directory), servers)
-    _tell(f"{drill.text}; after {before:g} s: {striking.text}")
-    _tell(f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo")
+    remark(f"{drill.text}; after {before:g} s: {striking.text}")
+    remark(f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo")
     if dry_run:
         return 0
     fault.require_consent(directory)
@@ -157,7 +157,7 @@ def drill_command(
         if write_document(json, drill_outcome.document(outcome)):
             print_drill(outcome, moments=moments)
 
-    outcome = play(drill, striking, default_root(), _tell, show)
+    outcome = play(drill, striking, default_root(), remark, show)
     return 1 if outcome.lost or outcome.lacking else 0
 
 
@@ -200,13 +200,9 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
-    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, default_root(), _tell)
+    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, default_root(), remark)
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
         print_trials(rows(trials))
     return 0 if all(trial.good for trial in trials) else 1
-
-
-def _tell(text: str) -> None:
-    say(f"strakes: {text}", err=True)

@@ -116,15 +116,11 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         say(f"  no client is known to be hit{others}" if unknown else "  no client was hit")
     targets = []
     for one in line.targets:
-        numbers = (_number(x, "g") for x in (one.duration_s, one.clients, one.evicted, one.replayed))
-        targets.append((one.target, one.status, *numbers))
+        numbers = (one.duration_s, one.clients, one.evicted, one.replayed)
+        targets.append((one.target, one.status, *("-" if each is None else f"{each:g}" for each in numbers)))
     if targets:
         print_table(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
     say()
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else f"{value:{form}}"
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:

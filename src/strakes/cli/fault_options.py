@@ -10,7 +10,7 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.cli.options import PATH, option
-from strakes.cli.say import say
+from strakes.cli.say import remark
 
 if TYPE_CHECKING:
     from strakes.control.drill_run import DrillVisit
@@ -88,7 +88,7 @@ def has_sessions(directory: Path) -> bool:
         absence = engine.start().absent.get("cephfs")
     if absence is not None:
         reason = f"{absence['why']}. {absence['remedy']}"
-        say(f"strakes: clients are threads on the mount, one client to the servers: {reason}", err=True)
+        remark(f"clients are threads on the mount, one client to the servers: {reason}")
     return absence is None
 
 

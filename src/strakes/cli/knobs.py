@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 
 import click
 
@@ -118,7 +117,7 @@ def restore_command(
     With DIR, put back only those changed for DIR. Exits with status 1 if an old value could not be put back, or if a
     journal or a record is damaged.
     """
-    done = restore(default_root(), target=_name(directory), keep=keep)
+    done = restore(default_root(), target=None if directory is None else os.path.realpath(directory), keep=keep)
     for restored in done:
         say(restored)
     damaged = _print_damaged()
@@ -133,7 +132,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
-    target = _name(directory)
+    target = None if directory is None else os.path.realpath(directory)
     states = [state for state in open_journals(default_root())[0] if target in (None, state.target)]
     without = [record for record in lost(default_root()) if target in (None, record.target)]
     for state in states:
@@ -151,11 +150,6 @@ def journal_command(*, directory: MaybeDirectory) -> None:
     if not states and not without:
         say("No settings to put back.")
     _print_damaged()
-
-
-def _name(directory: Path | None) -> str | None:
-    """Return the resolved path, by which journals name the target, or None."""
-    return None if directory is None else os.path.realpath(directory)
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:

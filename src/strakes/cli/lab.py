@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
-from strakes.cli.say import print_json, say, say_rows
+from strakes.cli.say import print_json, remark, say, say_rows
 from strakes.lab.kind import KINDS, load
 from strakes.lab.manager import all_labs, down, names, status
 from strakes.lab.manager import up as bring
@@ -161,14 +161,11 @@ def _up_command(kind: str) -> click.Command:
     ]
 
     def bring_up(*, name: str, install: bool, **chosen: object) -> None:
-        def tell(text: str) -> None:
-            say(f"strakes: {text}", err=True)
-
-        lab, already = bring(kind, name, load(kind).options_type(**chosen), install=install, say=tell)
+        lab, already = bring(kind, name, load(kind).options_type(**chosen), install=install, say=remark)
         if already:
-            tell(f"{name} is already running{f', but {lab.detail}' if lab.detail else ''}")
+            remark(f"{name} is already running{f', but {lab.detail}' if lab.detail else ''}")
         else:
-            tell(f"{name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}")
+            remark(f"{name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}")
         say(lab.mount_point)
 
     return click.Command(kind, params=parameters, help=KINDS[kind].summary, callback=bring_up)

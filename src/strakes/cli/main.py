@@ -26,7 +26,7 @@ from strakes.base.errors import (
 from strakes.base.foreign_text import for_terminal, without_secrets
 from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
 from strakes.base.version import __version__
-from strakes.cli.say import broken, say
+from strakes.cli.say import broken, remark
 from strakes.cli.signals import orderly_signals
 
 if TYPE_CHECKING:
@@ -294,9 +294,9 @@ def _recover(name: str, arguments: list[str]) -> None:
 
     def attempt(restore: Callable[[Path, Callable[[str], None]], object], failure: str) -> None:
         try:
-            restore(default_root(), lambda text: say(f"strakes: {text}", err=True))
+            restore(default_root(), remark)
         except StrakesError as error:
-            say(f"strakes: {failure}: {error}", err=True)
+            remark(f"{failure}: {error}")
 
     # ``strakes knobs`` and ``strakes failover undo`` do this themselves.
     if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):

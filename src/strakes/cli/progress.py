@@ -32,7 +32,8 @@ class LiveProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.finish()
+        if self._live is not None:
+            self._live.stop()
 
     def start(self, total_s: float) -> None:
         """Start the display of work that is planned to take ``total_s`` seconds."""
@@ -61,12 +62,6 @@ class LiveProgress:
             self._live.console.print(text, markup=False, highlight=False)
         elif not self._quiet:
             print(text, file=self._stream, flush=True)
-
-    def finish(self) -> None:
-        """Remove the display; calling it again does nothing."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def _render(self) -> RenderableType:
         from rich.text import Text

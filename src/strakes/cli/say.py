@@ -21,6 +21,11 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
     click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
 
 
+def remark(text: str) -> None:
+    """Print a line on standard error that begins with the name of the program."""
+    say(f"strakes: {text}", err=True)
+
+
 def say_sentences(text: str) -> None:
     """Print each line of a text as a sentence."""
     for line in text.split("\n"):

@@ -14,6 +14,7 @@ import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import default_root, real_path
+from strakes.base.processes import words_of
 from strakes.base.units import counted
 from strakes.cli.options import (
     DIRECTORY,
@@ -30,7 +31,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import say
+from strakes.cli.say import remark, say
 from strakes.model.service_level import ServiceLevel, parse_service_level
 from strakes.targets.command import Servers
 
@@ -97,8 +98,6 @@ Levels = Annotated[
 
 def _runnable(text: str) -> tuple[str, ...]:
     """Split a command into words. Raises BadInputError if it cannot be run."""
-    from strakes.control.fault import words_of
-
     words = words_of("--command", text)
     if shutil.which(words[0]) is None:
         raise BadInputError(f"{text!r} is not a command that can be run; give a program, such as /usr/bin/logger")
@@ -180,7 +179,7 @@ def run_command(
     for directory in directories:
         # Only compare the names, because a system call would block on a directory that hangs.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
-            say(f"strakes: the store is inside {directory}: when this directory hangs, nothing can be stored", err=True)
+            remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
     alerts = AlertSender(alarm_command or ())
     live = LiveWatch(
         [target.path for target in targets],
@@ -197,9 +196,11 @@ def run_command(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {store.path}")
-    run_live(live, stopping.is_set)
-    if waiting := alerts.settle(1.0 if alerts.why else 10.0):
-        say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}", err=True)
+    try:
+        run_live(live, stopping.is_set)
+    finally:
+        if waiting := alerts.settle(1.0 if alerts.why else 10.0):
+            remark(f"{counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
     return 0
 
 

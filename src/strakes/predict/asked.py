@@ -18,7 +18,7 @@ _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at client
 # Maximum ratio of the requested size to the measured one. Forecasts were checked up to a ratio of 150.
 _FURTHEST = 1000
 _MOST_CAPACITY = 1e18  # operations or bytes per second; above every real system, and finite as a float
-# Table and key in a file of limits: the part of the system, and the unit of the figures that the part limits.
+# (table, key) in a file of limits -> the limited component of the system, and the unit of the rates that it limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -36,12 +36,12 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """The requested numbers of clients, ranks, targets and files. Those not given stay as measured."""
+    """The requested numbers of clients, ranks, targets and files. A number that is not given stays as measured."""
 
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the requested scale. Unless ranks are given, each client has as many as in the measurement."""
+        """Return the requested scale. Unless ranks are given, the number of ranks per client stays as measured."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -51,12 +51,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Stated:
-    """Limits from data sheets: the capacity of one unit of a part, for figures in ``op/s`` or in ``B/s``."""
+    """Limits from data sheets: the capacity of one client, target or link, for rates in ``op/s`` or in ``B/s``."""
 
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return the limits, by part, of figures in a unit."""
+        """Return component -> stated capacity of one such component, for rates in ``unit``."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
@@ -94,7 +94,7 @@ def _count(name: str, value: str, text: str) -> int:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read a TOML file of limits: a table ``[limits.PART]`` has the capacity of one unit of each part.
+    """Read a TOML file of limits: each table, such as ``[limits.client]``, states the capacity of one component.
 
     Raises BadInputError for unknown names and invalid values.
     """
@@ -120,7 +120,7 @@ def read_stated(path: Path) -> Stated:
 
 
 def _capacity(key: str, value: Any) -> float:
-    """Return a capacity. Raises BadInputError if it is not above zero, or if a rate in bytes has no unit."""
+    """Return a capacity as a number. Raises BadInputError for zero or less, and for a byte rate without a unit."""
     if key == "bytes_per_s":
         if not isinstance(value, str):
             remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'
@@ -142,11 +142,11 @@ def _capacity(key: str, value: Any) -> float:
 def why_unknown(
     levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, ranks_needed: bool
 ) -> str:
-    """Return why a forecast at this scale is impossible, or "" if it is possible.
+    """Return why a forecast for ``scale`` is impossible, or "" if it is possible.
 
-    For other numbers of targets or files than measured, there must be measurements with several numbers of them, a
-    counter of their use or a stated limit. ``ranks_needed``: the same holds for ranks, because the fitted population
-    has only rates of network file systems.
+    To forecast another number of targets or files than was measured, several such numbers must have been measured, or
+    their use must have been counted, or their limit must be stated. ``ranks_needed``: this also holds for the number of
+    ranks, because the growth with ranks was fitted to network file systems only.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

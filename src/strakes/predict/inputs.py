@@ -37,7 +37,7 @@ class MeasuredFileSystem:
 
 
 def file_system_of(run: Run) -> MeasuredFileSystem:
-    """Return the file system that a run measured, from the facts stored in it."""
+    """Return the file system that a run measured, from the stored facts of the run."""
     facts = run.facts
     return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
 

@@ -1,7 +1,7 @@
 """Forecast of one figure: a power law whose exponent is drawn from a population of file systems (empirical Bayes).
 
 The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows linearly with the first
-ranks and ever more slowly with further ones. The measured sizes show how much the exponent of this file system differs.
+ranks, and more slowly with further ranks. Measurements at several scales correct the exponent for this file system.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
 
 Array = NDArray[np.float64]
-# Probability of the interval of a forecast. An interval of 90% would be 1.28 times as wide.
+# Probability that the interval of a forecast contains the value. An interval of 90% would be 1.28 times as wide.
 COVERAGE = 0.8
 # Standard deviations from the median to the end of an 80% interval of a normal distribution.
 _NORMAL_END = 1.2816
 # Number of random draws. With 2,000, the ends of an interval have a standard error of 4% of the standard deviation.
 _DRAWS = 2000
-# Tolerance of logarithms (1% of a rate), because results are printed with two or three digits.
+# Tolerance of logarithms of rates (1% of a rate), because results are printed with two or three digits.
 _ROUNDING = 0.01
-# Minimum probability of the part reported as the first to saturate: twice the probability of all other parts.
+# Minimum probability to report a component as the first to saturate: it is twice as likely as all others together.
 SURE = 0.67
 
 
@@ -35,7 +35,7 @@ SURE = 0.67
 class Forecast:
     """Median and 80 % interval of a future measurement, in the unit of the figure.
 
-    ``saturates``: for each part with a counter or a stated limit, the probability that it limits the rate.
+    ``saturates``: for each component with a counter or a stated limit, the probability that it limits the rate.
     """
 
     median: float
@@ -45,13 +45,13 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the part that probably saturates first, and its probability, or None if no part is likely enough."""
+        """Return the component that saturates first and the probability of that, or None if below SURE."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
 
 class Model:
-    """Posterior distribution of one figure after its measurements (``levels``).
+    """Posterior distribution of the growth of one figure, given its measurements (``levels``).
 
     A time is forecast as a rate: work divided by time (Little's law). The work is the number of files if that number
     differs between the measurements, else the number of ranks.
@@ -73,11 +73,11 @@ class Model:
         self._scales = [levels[place].scale for place in kept]
         self._rates = np.array([rates[place] for place in kept])
         self._errors = np.array([levels[place].log_error for place in kept])
-        # Levels at small scales that were left out, because growth after them is steeper than linear.
+        # Levels at small scales that were left out because the rate then grew more steeply than linearly.
         self.transient = tuple(level for place, level in enumerate(levels) if place not in kept)
 
     def forecast(self, scale: Scale) -> Forecast:
-        """Return the forecast at a scale."""
+        """Return the forecast of the figure at a scale."""
         generator = np.random.default_rng(1)
         free = self._draw(scale, generator)
         bounds = [] if self._work else self._bounds(scale)
@@ -92,7 +92,7 @@ class Model:
         return Forecast(median, low, high, saturates)
 
     def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:
-        """Return each part with the logarithm of its largest possible rate at a scale, and its standard error."""
+        """For each component, return its name, the log of its maximum rate at this scale, and the error of that log."""
         bounds: list[tuple[Part, float, float]] = []
         for part in PARTS:
             if carried := self.evidence.carried(part):
@@ -107,7 +107,7 @@ class Model:
         return bounds
 
     def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of the log rate, with growth at most as in the last measured step, and at most linear."""
+        """Return random draws of the log rate that grow at most as in the last measured step, and at most linearly."""
         last = self._scales[-1]
         steepest, per_scatter = steepest_of(self._scales, self._rates)
         exponent = np.minimum(
@@ -121,7 +121,7 @@ class Model:
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of the log rate at a scale, from growth alone, without limits of parts."""
+        """Return random draws of the log rate at a scale that ignore the capacities of components."""
         mean, covariance = self.prior([*self._scales, scale])
         noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
         middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))
@@ -131,7 +131,7 @@ class Model:
         return np.asarray(mean[-1] + middle + deviation * normal * np.where(normal < 0, low, high) / _NORMAL_END)
 
     def prior(self, scales: Sequence[Scale]) -> tuple[Array, Array]:
-        """Return prior mean (n) and covariance (n, n) of the log rates at n scales, up to a common term."""
+        """Return the prior mean (n) and covariance (n, n) of the log rates at n scales, up to a common constant."""
         population = self._population
         ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
         exponent, length = population.exponent, population.length
@@ -148,14 +148,14 @@ class Model:
 
 
 def exponents(size: Array, deviation: float) -> Array:
-    """Return the covariance (n, n) over log sizes of a power law with an exponent of this standard deviation."""
+    """Return the covariance (n, n) of a power law at n log sizes. ``deviation``: standard deviation of its exponent."""
     return np.asarray(deviation**2 * np.outer(size, size))
 
 
 def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the value after ``values``. ``covariance`` includes this next value.
+    """Return the mean and standard deviation of the value that follows ``values``. ``covariance`` includes this value.
 
-    All values share an unknown term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
+    All values contain one unknown constant with a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
     cross, ones = covariance[:-1, -1], np.ones(len(values))
@@ -173,7 +173,7 @@ def walk(size: Array) -> Array:
 
 
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
-    """Return the indices of the levels after the last step that grew more steeply than linearly.
+    """Return the indices of the levels after the last step with growth that was steeper than linear.
 
     Growth steeper than linear is a transient: caches, a warm-up, or a first size below one node.
     """
@@ -188,7 +188,7 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the scaling exponent of the last step with a change of ranks only, and its error per unit of scatter."""
+    """Return the scaling exponent of the last step that changed only ranks, and its error per unit of scatter."""
     last = scales[-1]
     for place in range(len(scales) - 2, -1, -1):
         step = math.log(last.ranks / scales[place].ranks)
@@ -198,7 +198,7 @@ def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
 
 
 def linear_growth(small: Scale, large: Scale) -> float:
-    """Return the logarithm of the growth from one scale to another that is linear in ranks, targets and files."""
+    """Return the log of the growth from ``small`` to ``large`` of a rate linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

@@ -12,10 +12,10 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    The exponent in ranks falls from 1 towards ``exponent`` over ``length``, a logarithm of ranks. ``deviation``:
-    standard deviation of the exponent between file systems. ``scatter``: standard deviation of one measurement from
-    the law. ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, for one, two,
-    and three or more sizes. ``targets``, ``files``: mean and standard deviation of the exponents in targets and files.
+    The exponent in ranks falls from 1 to ``exponent``, with the decay length ``length`` in the logarithm of ranks.
+    ``deviation``: standard deviation of the exponent between file systems. ``scatter``: the same, of one measurement
+    from the law. ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, for one,
+    two, and three or more sizes. ``targets``, ``files``: mean and deviation of the exponents in targets and files.
     """
 
     exponent: float

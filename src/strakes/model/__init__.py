@@ -1,5 +1,5 @@
 """Values that the packages exchange: plans for the engine, samples, findings, and the tables of published studies.
 
-All values are immutable; most can be written as JSON. The engine reads plans; the store keeps the other values.
+All values are immutable. Most can be written as JSON. The engine reads plans; the store keeps all other values.
 First files to read: ``plan.py`` for measurements, ``portrait.py`` for findings.
 """

@@ -1,4 +1,4 @@
-"""Questions about a file system, and the graded answers of a run, as frozen values."""
+"""Questions about a file system such as "which request size is best?", and a run's graded answers, as frozen values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# How several measures of an option are averaged in a block.
+# How the values of several measures of an option are averaged in each block (one round over all cells).
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
@@ -15,8 +15,8 @@ Mean = Literal["arithmetic", "geometric", "median"]
 class Option:
     """One setting that a question compares: its displayed name, and the ids of its measures.
 
-    ``mean``: how several measures are averaged in each block. The geometric mean gives all ratios the same weight; the
-    arithmetic mean is dominated by the fastest measures.
+    ``mean``: how the values of several measures are averaged in each block. The geometric mean gives each measure the
+    same weight; the arithmetic mean is dominated by the fastest measures.
     """
 
     label: str
@@ -28,10 +28,10 @@ class Option:
 class Question:
     """A question that a run answers: a decision of a user, and the settings measured for the decision.
 
-    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted, the
-    least demanding one first; the first good enough option is the answer. ``alike``: the answer's text if all options
-    perform alike. ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with
-    the answer, e.g. that the data came from a cache.
+    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost,
+    cheapest first, and the first good enough option is the answer. ``alike``: the answer's text if all options perform
+    alike. ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with the
+    answer, e.g. that the data came from a cache.
     """
 
     id: str
@@ -46,9 +46,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
+    """One condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures, of which each block's ``mean`` is used. ``ratio``: a text that names the two sides.
+    ``a``, ``b``: ids of measures, averaged in each block by ``mean``. ``ratio``: a text that names ``a`` and ``b``.
     """
 
     ratio: str
@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """A published statement that a run can confirm or refute. It holds if all its parts hold."""
+    """A published statement that a run can confirm or refute. The claim holds if all its conditions hold."""
 
     id: str
     study: str
@@ -70,7 +70,7 @@ class Claim:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the ids of the measures of all parts, without duplicates."""
+        """Return the ids of all measures in the claim's conditions, without duplicates."""
         return tuple(dict.fromkeys(measure for part in self.parts for measure in (*part.a, *part.b)))
 
 
@@ -88,11 +88,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Answer:
-    """The best available answer to one question.
+    """The graded answer to one question.
 
     ``chosen``, ``measure``: the option that is best or good enough, and its first measure. ``against``: the comparison
-    that decides the grade. ``within``: for "alike", the factor by which options differ at most. ``confidence``: of each
-    single interval. ``blocks``: number of blocks that measured both options of ``against``. ``alike``, ``advises``,
+    that decides the grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of
+    each interval alone. ``blocks``: number of blocks that measured both options of ``against``. ``alike``, ``advises``,
     ``remark``: as in :class:`Question`.
     """
 

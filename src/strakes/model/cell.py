@@ -41,10 +41,10 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# A phase has at most one of these metrics, and any number of other metrics.
+# The main metrics. A phase has at most one of these, and any number of other metrics.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Load of the machine, and use of accelerators in training. They are reported in addition to the rates, but a cell is
-# never repeated to measure them more precisely.
+# Metrics of the machine's load and of accelerators in training. Reports show them in addition to the rates, but no cell
+# is repeated to measure them more precisely.
 SIDE_METRICS: tuple[Metric, ...] = (
     "device_busy",
     "iowait",
@@ -53,13 +53,13 @@ SIDE_METRICS: tuple[Metric, ...] = (
     "utilisation",
 )
 
-# Placeholder for the unknown plan of figures that were imported from another tool.
+# Placeholder for the plan of cells that were imported from another tool, because their plan is unknown.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One quantity measured in one phase of a cell's plan. ``settings``: in addition to the settings of the cell."""
+    """One quantity measured in one phase of a cell's plan. ``settings``: further settings, besides the cell's."""
 
     phase: str
     metric: Metric
@@ -72,18 +72,18 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """Return the part of the measure's id that follows the cell's key."""
+        """Return the end of the measure's id: the text that follows the cell's key."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """One combination of the levels of a study's factors: its plan and the measures of the plan.
+    """One combination of the levels of a study's factors, with its plan and the measures of the plan.
 
     ``priority``: cells of priority 1 are omitted only if the budget is very short, others if time is short. ``layout``:
-    required layout of its files, None for the default. ``precision``: relative half-width of the interval to reach,
-    None for the run's default. ``fingerprint``: hash of the plan or, for an ``imported`` cell, which has no plan, of
-    the settings that must agree to compare runs. ``knobs``: settings of the file system while the cell is measured.
+    required layout of the cell's files, None for the default. ``precision``: required relative half-width of intervals,
+    None for the run's default. ``fingerprint``: hash of the plan; an ``imported`` cell has no plan, so there the hash
+    is of the settings that must agree to compare runs. ``knobs``: file system settings during the cell's measurement.
     """
 
     ALWAYS = ("measures", "priority")
@@ -102,5 +102,5 @@ class Cell(Record):
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     def measure_id(self, phase: str) -> str:
-        """Return the id by which findings refer to a measured phase of this cell."""
+        """Return the id of the main measure of a phase in this cell, for references from findings."""
         return f"{self.key}:{phase}"

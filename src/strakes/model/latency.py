@@ -12,7 +12,7 @@ from itertools import accumulate
 from strakes.model.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Names of histograms of waits between calls, which are not latencies of calls.
+# Names of histograms of the waiting times between calls; they are not latencies of calls.
 _WAITS = ("gather", "lag")
 
 
@@ -25,7 +25,7 @@ class Latencies:
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return kind of call -> its latencies, over several samples of a phase; empty without histograms.
+    """Return, for each kind of call, its latencies over several samples of a phase. Empty without histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -54,7 +54,7 @@ def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
 
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:
-    """Return the middle of a bucket of a histogram of nanoseconds, in seconds."""
+    """Return the midpoint of a histogram bucket in seconds; the histogram counts nanoseconds."""
     if bucket < 1 << sub_bits:
         return bucket * 1e-9
     shift = (bucket >> sub_bits) - 1
@@ -63,7 +63,7 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:
-    """Return the percentiles of latencies, counted by their value in seconds, by the nearest-rank method."""
+    """Return percentiles by the nearest-rank method. ``seconds``: number of calls by latency in seconds."""
     ordered = sorted(seconds)
     ends = list(accumulate(seconds[value] for value in ordered))
     places = {name: bisect_left(ends, math.ceil(share * ends[-1])) for name, share in SHARES.items()}

@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Figure, Point, Portrait
 from strakes.model.record import from_record
 
-# From S2 (Zeng and others, 2021) on the replication of metadata: bytes per file, configured rate, rate in production
-# according to the text, and measured seconds by number of files.
+# Replication of metadata in S2 (Zeng and others, 2021): bytes per file, configured rate, and the production rate that
+# the text states. Below: measured seconds by number of files.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -24,7 +24,7 @@ MEASURED_S: Mapping[int, float] = {10_000: 0.488, 100_000: 4.88, 1_000_000: 51.4
 
 @dataclass(frozen=True)
 class Omitted:
-    """A part of a publication that no study of strakes reproduces, and why."""
+    """A result of a publication that no study of strakes reproduces, with the reason."""
 
     what: str
     why: str
@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the parts that are not reproduced. ``against``: whether two file systems were compared."""
+        """Return the results that are not reproduced. ``against``: whether two file systems were compared."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One published value at the place ``at`` of a figure, and all our values at that place, in the same ``unit``."""
+    """One published value at the x position ``at`` of a figure, and all our values there, in the same ``unit``."""
 
     figure: str
     at: str
@@ -89,7 +89,7 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
-    """Return the texts of the source's published results in the report's figures, without duplicates."""
+    """Return the text of each published result of this source in the report's figures, without duplicates."""
     references = [reference for figure in portrait.figures for reference in figure.references]
     return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
 
@@ -100,7 +100,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
     def most(*names: str) -> int:
-        """Return the largest product of these settings in one cell, 0 if no cell has them."""
+        """Return the largest product of these settings over all cells, 0 if no cell has all these settings."""
         products = (math.prod(int(settings[name]) for name in names) for settings in every if has_ints(settings, names))
         return max(products, default=0)
 
@@ -136,13 +136,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 
 
 def _drawn(figure: Figure, cells: Mapping[str, CellEstimate]) -> list[tuple[str, Point, CellEstimate]]:
-    """Return all points of a figure that have a cell, each with the name of its series and with the cell."""
+    """Return all points of a figure that have a cell, each with the name of its series and the cell's estimate."""
     points = [(series.name, point) for series in figure.series for point in series.points]
     return [(name, point, cells[point.cell]) for name, point in points if point.cell in cells]
 
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
-    """Return the largest value of each series, named with its x, to compare with a horizontal line."""
+    """Return the name and the largest value of each series, to compare with a horizontal line of the publication."""
     largest: dict[str, tuple[Point, CellEstimate]] = {}
     for series, point, cell in _drawn(figure, cells):
         if series not in largest or cell.median > largest[series][1].median:
@@ -156,13 +156,13 @@ def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[s
 def _place(x: float | str) -> str:
     if isinstance(x, str):
         return x
-    # The format "g" would write numbers from a million on with an exponent.
+    # From a million on, the format "g" would write an exponent.
     return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
 
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A recomputed row of S2's table on replication (Zeng and others, 2021), with the rate that its time implies."""
+    """A recomputed row of the replication table in S2 (Zeng and others, 2021). The time of a row implies its rate."""
 
     files: int
     megabytes: float
@@ -172,12 +172,12 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return how many megabytes of metadata that many files have, by the bytes per file in S2 (Zeng, 2021)."""
+    """Return the megabytes of metadata of this number of files, by the bytes per file in S2 (Zeng and others, 2021)."""
     return files * BYTES_PER_FILE / MIB
 
 
 def replication_table() -> tuple[ReplicationRow, ...]:
-    """Return the recomputed table on the replication of metadata in S2 (Zeng and others, 2021)."""
+    """Return the recomputed table of metadata replication times in S2 (Zeng and others, 2021)."""
     amounts = [(files, replicated_megabytes(files), published_s) for files, published_s in MEASURED_S.items()]
     return tuple(
         ReplicationRow(files, amount, amount / CONFIGURED_MB_PER_S, published_s, amount / published_s)
@@ -186,7 +186,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a text on the contradiction between text and table on replication in S2 (Zeng and others, 2021)."""
+    """Return a text on how S2 (Zeng and others, 2021) contradicts its own table of replication times."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "Zeng et al. (2021) on the rate of replication: their text says about {said:.0f} MB/s, a third of the "

@@ -1,4 +1,4 @@
-"""The phases of a plan as frozen values, one class for each kind. ``schemas/plan.json`` explains their keys."""
+"""The phases of a plan as frozen values, one class for each kind of phase. ``schemas/plan.json`` explains the keys."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 @dataclass(frozen=True)
 class Stop:
-    """When a phase ends: after its amount of work, after ``seconds``, or by both (stonewall, wear-out)."""
+    """When a phase ends: after its amount of work, after ``seconds``, or depending on both (stonewall, wear-out)."""
 
     rule: StopRule = "amount"
     seconds: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the stop rule as a plan's JSON contains it."""
+        """Return the stop rule as JSON values of a plan."""
         return {"rule": self.rule} if self.seconds is None else {"rule": self.rule, "seconds": self.seconds}
 
 
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 def usually(value: Value) -> Value:
-    """Return a dataclass field with a default. The canonical form of a plan omits the field if it has the default.
+    """Return a dataclass field whose key the canonical form of a plan omits if the field has its default.
 
     Used for keys that were added after plans were first stored, so that older plans keep their fingerprints.
     """
@@ -41,7 +41,7 @@ def usually(value: Value) -> Value:
 
 
 def usual_keys(phase: DataclassInstance) -> list[str]:
-    """Return the keys that the canonical form of ``phase`` omits: fields of :func:`usually` with their defaults.
+    """Return the keys that the canonical form of ``phase`` omits: :func:`usually` fields that have their default.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> usual = usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True, order="random"))
@@ -62,7 +62,7 @@ Hints = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class SizeShare:
-    """``percent`` of all calls move ``bytes`` bytes each."""
+    """``percent`` of all calls move ``bytes`` bytes per call."""
 
     bytes: int
     percent: int
@@ -113,7 +113,7 @@ class TransferPhase:
 
 @dataclass(frozen=True)
 class StreamPhase:
-    """Like dd: every rank writes or reads one file by ``count`` calls of ``block_bytes`` each."""
+    """Every rank writes or reads one file with ``count`` calls of ``block_bytes`` each, like dd."""
 
     name: str
     operation: Literal["write", "read"]
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call in a flow on small files. ``bytes``: 0 for the whole file. ``unit_bytes``: 0 for the phase's unit."""
+    """One call in a sequence on small files. ``bytes``: 0 is the whole file. ``unit_bytes``: 0 is the phase's unit."""
 
     op: FlowCall
     bytes: int = 0
@@ -236,11 +236,11 @@ class SmallFilesPhase:
 
     @property
     def operation(self) -> SmallFilesMode:
-        """Return the name of the operation in samples."""
+        """Return the operation name of this phase's samples."""
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks without an early stop, or 0 if it depends on the pool."""
+        """Return the number of operations of all ranks unless stopped early; 0 if the pool determines the number."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -253,7 +253,7 @@ class SmallFilesPhase:
         return self.files_per_rank + self.transactions
 
     def most_bytes_added(self) -> int:
-        """Return the maximum number of bytes that one rank adds: every file has its largest size."""
+        """Return the maximum number of bytes that one rank adds, if every file has its largest size."""
         appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
         written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
         return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
@@ -264,7 +264,7 @@ class SmallFilesPhase:
 
 @dataclass(frozen=True)
 class ProbePhase:
-    """Every rank does one operation at each time of a fixed schedule, whether or not earlier operations succeeded.
+    """Every rank does one operation at each time of a fixed schedule, even if earlier operations failed or hang.
 
     >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
     50
@@ -290,12 +290,12 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Return the number of bytes that one rank adds."""
-        # The file to read has 256 pieces, as in the engine.
+        # A rank that only reads has a file of 256 pieces, as in the engine.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
     def inodes_added(self) -> int:
-        """Return the number of files that one rank adds, including its directory."""
+        """Return the number of files and directories that one rank adds."""
         return 1 + {
             "file-create": self.operations_per_rank(),
             "file-fsync": self.operations_per_rank(),
@@ -305,9 +305,9 @@ class ProbePhase:
 
 @dataclass(frozen=True)
 class StagePhase:
-    """Every rank receives the whole content of a shared file.
+    """Every rank receives the whole content of one shared file.
 
-    ``readers_per_node``: how many ranks of each node read the file (0: all). The other ranks get the data from them.
+    ``readers_per_node``: number of ranks per node that read the file (0: all) and send its data to the other ranks.
     """
 
     name: str
@@ -322,7 +322,7 @@ class StagePhase:
 
     @property
     def operation(self) -> Literal["read"]:
-        """Return the name of the operation in samples."""
+        """Return the operation name of this phase's samples."""
         return "read"
 
     def operations(self, ranks: int) -> int:
@@ -332,7 +332,7 @@ class StagePhase:
 
 @dataclass(frozen=True)
 class TrainingPhase:
-    """Every rank acts as an accelerator that consumes batches of samples, which its reader threads read ahead.
+    """Every rank acts as an accelerator that consumes batches of samples. Its threads read the samples ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
     >>> epoch.operations(ranks=3), epoch.bytes_added()
@@ -368,11 +368,11 @@ class TrainingPhase:
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
     def bytes_added(self) -> int:
-        """Return the number of bytes that all ranks add; the expected value if sizes are random."""
+        """Return the number of bytes that all ranks add; an expected value if sizes are random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
     def inodes_added(self) -> int:
-        """Return the number of files that all ranks add, including directories."""
+        """Return the number of files and directories that all ranks add."""
         return self.file_count + 1 + self.subdirectories if self.operation == "generate" else 0
 
 
@@ -381,19 +381,19 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a mixed phase. Its ``ranks`` ranks are numbered after the ranks of the preceding parts."""
+    """One phase of a mixed phase, on ``ranks`` ranks. They are numbered after the ranks of the preceding parts."""
 
     ranks: int
     phase: PartPhase
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of this part in a team of ``ranks`` if nothing stops it early."""
+        """Return the number of operations of this part in a team of ``ranks`` if nothing stops the part early."""
         return self.phase.operations(ranks) * self.ranks // ranks
 
 
 @dataclass(frozen=True)
 class MixedPhase:
-    """Phases that run at the same time, each on its own ranks.
+    """Phases that run at the same time, each on a separate set of ranks.
 
     >>> from strakes.model.phases import MetadataPhase, StreamPhase
     >>> dump, make = StreamPhase("dump", "write", 4096, 8), MetadataPhase("make", "file-create", "unique", 10)
@@ -408,9 +408,9 @@ class MixedPhase:
 
     @property
     def operation(self) -> Literal["mixed"]:
-        """Return the name of the operation in samples."""
+        """Return the operation name of this phase's samples."""
         return "mixed"
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all parts if nothing stops them early."""
+        """Return the number of operations of all parts if nothing stops a part early."""
         return sum(part.operations(ranks) for part in self.parts)

@@ -26,7 +26,7 @@ Phase = WholePhase | MixedPhase
 # Kinds of phases without a stop rule, which end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Keys of the team that place ranks and their buffers, with the values that the canonical form omits.
+# Keys of the team that place ranks and their buffers -> the value that the canonical form omits.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 
@@ -51,11 +51,11 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the plan of a JSON form that was validated before."""
+        """Return the plan from its JSON form. The caller has validated the document."""
         return from_fields(cls, {**document["team"], "seed": document["seed"], "phases": document["phases"]})
 
     def to_json(self) -> dict[str, object]:
-        """Return the canonical form: every key spelled out, as the schema and the engine take it."""
+        """Return the canonical form: all keys are written out, as the schema and the engine require."""
         team: dict[str, object] = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node
@@ -70,24 +70,24 @@ class Plan:
         }
 
     def fingerprint(self) -> str:
-        """Return 16 hex digits, a hash of the canonical form without the seed. Runs compare only if it is equal."""
+        """Return a hash (16 hex digits) of the canonical form without the seed. Compared runs have equal hashes."""
         canonical = self.to_json()
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Return whether every rank uses files in that phase that a rank on another node created."""
+        """Return whether, in this phase, every rank uses files that a rank on another node created."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)
 
     def inside_ceph(self) -> bool:
-        """Return whether all phases use a Ceph file system without a mount (libcephfs); plans do not mix both."""
+        """Return whether all phases use CephFS without a mount (libcephfs). No plan has both kinds of phases."""
         return next(self.each())[0].backend == "cephfs"
 
     def each(self) -> Iterator[tuple[WholePhase, int]]:
-        """Yield the phases with the number of ranks of each; a mixed phase is replaced by its parts."""
+        """Yield each phase with its number of ranks. For a mixed phase, yield its parts instead."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
                 yield from ((part.phase, part.ranks) for part in phase.parts)
@@ -100,7 +100,7 @@ class Plan:
         return sum(stop.seconds or 0.0 for stop in stops)
 
     def bytes_on_target(self) -> int:
-        """Return the maximum number of bytes that the plan has on the target at any time."""
+        """Return the maximum number of bytes that the plan occupies on the target at any time."""
         return self._peak(_phase_bytes)
 
     def inodes_on_target(self) -> int:
@@ -108,7 +108,7 @@ class Plan:
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
-        """Return the largest total cost of file sets that exist at the same time (from creation to removal)."""
+        """Return the largest sum of ``cost`` over file sets that exist at the same time (from creation to removal)."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
         for phase, ranks in self.each():
@@ -170,7 +170,7 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
 
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
-    """Return a phase as JSON without the keys that the canonical form omits."""
+    """Return the JSON form of a phase, without the keys that the canonical form omits."""
     body = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(phase).items()}
     if isinstance(phase, TransferPhase):
         body["hints"] = dict(phase.hints)

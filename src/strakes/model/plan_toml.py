@@ -57,11 +57,11 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
 
 
 def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return the phase with its hints as texts. If they name a file in ROMIO's format, read the hints from the file."""
+    """Return the phase with its hints as texts. If the hints name a file in ROMIO's format, read that file."""
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # A plan of somebody else must not name any file of this user, whose text the report would show.
+        # Reports show the hints, so a plan from somebody else must not name arbitrary files of this user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("the hints file is not one of the plan", where=hints, remedy=remedy)
@@ -85,7 +85,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    """Convert sizes and times in text to bytes and seconds. Other values stay; the schema checks them later."""
+    """Return sizes and times with units as bytes and seconds, and other values unchanged; the schema checks them."""
     if key == "hints":  # the MPI library interprets them
         return value
     if isinstance(value, Mapping):

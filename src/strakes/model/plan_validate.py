@@ -1,4 +1,4 @@
-"""Check plan documents against ``schemas/plan.json``. Errors name the invalid key in the same way as the engine."""
+"""Check plan documents against ``schemas/plan.json``. Errors name invalid keys in the same way as the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.schemas import load_schema
 
-# Keys whose value selects one of the alternatives of a ``oneOf`` in the schema.
+# Keys whose value selects one alternative of a ``oneOf`` in the schema.
 _DISCRIMINATORS = ("kind", "rule")
 _TYPES: Mapping[str, str] = {
     "object": "an object",
@@ -22,7 +22,7 @@ _TYPES: Mapping[str, str] = {
     "string": "a string",
     "boolean": "true or false",
 }
-# Keywords that limit a number or the length of a list.
+# Schema keywords that limit a number or the length of a list.
 _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minimum": ("at least", operator.ge),
     "maximum": ("at most", operator.le),
@@ -43,7 +43,7 @@ Path = tuple[str | int, ...]
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
-    """Raise BadInputError if the document is not a plan. It names every invalid key; ``where`` is the first one.
+    """Raise BadInputError if the document is not a plan. The error names every invalid key; ``where`` is the first.
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
 
 def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the faults of a value: the depth of the value, the invalid key, and the reason in plain words.
+    """Yield the faults of a value: depth of the invalid value, its key, and the reason in plain words.
 
     Supports the keywords that ``schemas/plan.json`` uses. As in the engine, NaN is no number, and a pattern matches the
     whole text.
@@ -96,7 +96,7 @@ def _faults_of_keys(
 
 
 def _problem(value: Any, keyword: str, wanted: Any) -> str:
-    """Return how a value violates one keyword, or an empty text."""
+    """Return the text on how a value violates one schema keyword, or "" if the value is valid."""
     must = ""
     if keyword == "type" and not _is_of_type(value, wanted):
         must = _TYPES[wanted]
@@ -115,7 +115,7 @@ def _problem(value: Any, keyword: str, wanted: Any) -> str:
 
 
 def _size(value: Any, keyword: str) -> float | None:
-    """Return what a keyword of _BOUNDS limits: the length of a list, or a number; None for values of other types."""
+    """Return the number to compare with a bound: a list's length, or the number itself. None for all other types."""
     if keyword.endswith("Items"):
         return len(value) if isinstance(value, list) else None
     return value if _is_of_type(value, "number") else None
@@ -127,7 +127,7 @@ def _definition(reference: str) -> Mapping[str, Any]:
 
 
 def _selected(value: object, forms: list[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return the alternative that the value's discriminator selects, so that all errors are about that one."""
+    """Return the alternative that the value's discriminator selects, so that all errors refer to this alternative."""
     if not isinstance(value, dict):
         return {"type": "object"}
     resolved = [_definition(form["$ref"]) if "$ref" in form else form for form in forms]
@@ -151,7 +151,7 @@ def _are_same(value: object, wanted: object) -> bool:
 
 
 def _key_path(path: Iterable[str | int]) -> str:
-    """Return the path of a key as the engine writes it: ``phases[0].stop.seconds``."""
+    """Return the path of a key in the engine's notation: ``phases[0].stop.seconds``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 

@@ -17,7 +17,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """An interval of a quantity ``of``, e.g. "ratio of 1 MiB to 4 KiB".
+    """An interval of the quantity that ``of`` names, e.g. "ratio of 1 MiB to 4 KiB".
 
     ``unit`` of both bounds: "times" for a ratio, "share" (shown in %), a unit of measures, or "" for a plain number.
     """
@@ -31,7 +31,7 @@ class IntervalOf:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """The result of one cell: a combination of a study's settings, measured ``runs`` times.
+    """The result of one cell (a combination of a study's settings) that was measured ``runs`` times.
 
     ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs for an interval, ``low`` and
     ``high`` are None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if
@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning as data. ``cells``: ids of affected cells, empty for the whole run."""
+    """A warning as data. ``cells``: ids of the affected cells; empty means the whole run."""
 
     code: str
     text: str
@@ -144,7 +144,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the one-screen summary, with the id of the cell that the line shows."""
+    """One line of the summary that fits on a screen, with the id of the cell that the line shows."""
 
     label: str
     cell: str
@@ -152,9 +152,9 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of a storage target or server, summed over a cell's ``visits``, including creating and removing files.
+    """Counters of a storage target or server, summed over all ``visits`` (executions of the plan) of a cell.
 
-    ``counters`` have the names of ``strakes.targets.description.Observation``.
+    Creating and removing files counts. ``counters``: named as in ``strakes.targets.description.Observation``.
     """
 
     study: str

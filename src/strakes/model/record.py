@@ -17,7 +17,7 @@ from strakes.targets.description import Layout
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Values of these types stay as they are: no class describes their contents, which are most of the data of a run.
+# Values of these types are not converted. No class describes their contents, which are most of the data of a run.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
@@ -39,7 +39,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 
 def from_fields(kind: type[T], record: object) -> T:
-    """Return a dataclass instance from an object with a key for each field. Raises as :func:`from_record`."""
+    """Return a dataclass instance from an object with a key for each field. Raises errors as :func:`from_record`."""
     found = _of_type(Mapping, record)
     return kind(
         **{name: read(found[name]) for name, read in _field_readers(cast("Any", kind)).items() if name in found}
@@ -76,7 +76,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 
 def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the reader of an optional value, of dataclasses told apart by their ``kind``, or of plain values."""
+    """Return the reader of a union: an optional value, dataclasses that differ by ``kind``, or plain values."""
     members = [one for one in types if one is not NoneType]
     if len(members) == 1:
         read = _reader(members[0])
@@ -152,14 +152,14 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
-    """Return the written fields: name, value that is left out (MISSING: none), and whether to keep the value's form."""
+    """Return, for each field to write: name, omitted default (MISSING: none), and whether to keep the value's form."""
     hints = get_type_hints(kind)
     sparse = issubclass(kind, Record | Layout)
     always = kind.ALWAYS if issubclass(kind, Record) else ()
     return tuple(
         (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
         for one in fields(kind)
-        # The components of a layout are only displayed, never stored: a run sets layouts without components.
+        # Never store the components of a layout: they are only displayed, because runs set layouts without components.
         if one.init and (kind, one.name) != (Layout, "components")
     )
 

@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is caused.
 WATCH = "watch"
-# Seconds to wait for hanging clients, after their planned time, before the fault is undone.
+# Seconds to wait for hanging clients after their planned end. Then the fault is undone.
 _GRACE_S = 60.0
 
 
@@ -18,8 +18,8 @@ _GRACE_S = 60.0
 class Timing:
     """The times of a drill, in seconds.
 
-    The fault is caused ``before_s`` after the first file and undone ``restore_after_s`` later. Without
-    ``restore_after_s``, it is undone when the clients have ended or, since it may block them, after a time limit.
+    The fault is caused ``before_s`` after the first file, and undone ``restore_after_s`` later. If that is None, the
+    fault is undone when the clients have ended, or after a time limit, since it may block the clients.
     """
 
     before_s: float
@@ -38,7 +38,7 @@ class Timing:
 
     @property
     def undone_when(self) -> str:
-        """Return when the fault is undone, as text."""
+        """Return a text on when the fault is undone."""
         if self.restore_after_s is not None:
             return f"{format_seconds(self.restore_after_s)} after that"
         return f"when the clients have ended, or {format_seconds(self.undone_within_s)} after that if they hang"

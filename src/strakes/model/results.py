@@ -13,9 +13,9 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """One phase of one visit (execution of a cell's plan): its value in the measure's unit, and its sample.
+    """One phase of one execution of a cell's plan: its value in the measure's unit, and its sample.
 
-    ``servers``: counters of servers and targets over all phases of the visit. ``at_s``: start of the visit, Unix time.
+    ``servers``: counters of servers and targets over all phases of the plan. ``at_s``: start of the plan, Unix time.
     """
 
     block: int
@@ -30,7 +30,7 @@ class Observation:
 class Measured:
     """One measure of one cell with all its observations in time order.
 
-    ``settings``: settings of the cell and the measure. ``elsewhere``: another node wrote the data that the phase read.
+    ``settings``: settings of the cell and the measure. ``elsewhere``: another node had written the data to read.
     """
 
     id: str
@@ -52,13 +52,13 @@ class Measured:
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return block -> value, from the visits with this purpose."""
+        """Return block -> value, from the executions of the plan with this purpose."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
 @dataclass(frozen=True)
 class Results:
-    """All measured cells of one study (or of a whole survey)."""
+    """The results of all measured cells of one study (or of a whole survey)."""
 
     measured: tuple[Measured, ...]
     confidence: float
@@ -69,7 +69,7 @@ class Results:
         return {cell.id: cell for cell in self.measured}
 
     def get(self, measure_id: str) -> Measured:
-        """Return the measure with that id. Raises KeyError."""
+        """Return the measure with that id. Raises KeyError for an unknown id."""
         return self._by_id[measure_id]
 
     def of_study(self, study: str) -> Results:
@@ -81,7 +81,7 @@ class Results:
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measures with these settings of a metric that accompanies the rates.
+        """Return the measures with these settings of a metric that is recorded in addition to the rates.
 
         Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
         """

@@ -12,7 +12,7 @@ from strakes.stats.interval import median
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """Start of a phase: ``last_rank`` on ``last_host`` started last, ``apart_s`` seconds after the first rank.
+    """Start of a phase: ``last_rank``, on ``last_host``, started last, ``apart_s`` seconds after the first rank.
 
     ``crowded``: a machine had fewer processors than ranks.
     """
@@ -24,7 +24,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum skew in seconds between the starts of ranks; a larger skew causes a warning.
+# Maximum skew, in seconds, between the starts of ranks. A larger skew causes a warning.
 APART_S = 1e-3
 
 
@@ -45,17 +45,17 @@ class Skew:
 
     @property
     def is_apart(self) -> bool:
-        """Return whether the ranks started more than ``APART_S`` seconds apart."""
+        """Return whether the skew exceeds ``APART_S``."""
         return self.apart_s > APART_S
 
 
-# A read does not measure storage if more than this share of the file was in the page cache beforehand.
+# If more than this share of a file was in the page cache beforehand, reading the file does not measure storage.
 CACHED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class PageCache(Record):
-    """Bytes of a file in the page cache, before and after a phase.
+    """Number of bytes of a file in the page cache, before and after a phase.
 
     ``method``: "none" if the kernel does not report it. ``error_bytes``: possible error if only a sample was checked.
     """
@@ -78,7 +78,7 @@ class NodeOfPhase(Record):
 
 @dataclass(frozen=True)
 class HeldBack(Record):
-    """Total time in seconds that the ranks of a phase waited to stay below the load limit (--impact, --neighbour)."""
+    """Total seconds that the ranks of a phase waited to stay below a requested limit (--impact, --neighbour)."""
 
     held_back_s: float
 
@@ -87,10 +87,10 @@ class HeldBack(Record):
 class Sample(Record):
     """One finished phase: totals over all ranks; ``ranks`` has one row for each rank, with the values of ``columns``.
 
-    A sample of another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories read,
-    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
-    parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill`` belong to a drill. ``staged``: ranks that
-    read a shared file for the others. ``population``: pool of small files.
+    A sample from another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories
+    read, and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
+    phases in a mixed phase. The fields from ``recovery_first_s`` to ``drill`` are of fail-over drills. ``staged``:
+    ranks that read a shared file for other ranks. ``population``: pool of small files.
     """
 
     name: str
@@ -132,11 +132,11 @@ class Sample(Record):
 
     @property
     def is_measured(self) -> bool:
-        """Return whether an engine of strakes measured the phase. A figure of another tool has only a rate."""
+        """Return whether strakes' engine measured the phase, rather than another tool that reports only a rate."""
         return bool(self.ranks)
 
     def column(self, name: str) -> list[float]:
-        """Return the value of each rank in a column, empty if the engine did not send it.
+        """Return the value of each rank in a column. Empty if the engine did not send the column.
 
         >>> Sample("write", columns=["rank", "open_s"], ranks=[[0, 0.25], [1, 0.5]]).column("open_s")
         [0.25, 0.5]
@@ -147,7 +147,7 @@ class Sample(Record):
         return [float(row[place]) for row in self.ranks]
 
     def skew(self) -> Skew | None:
-        """Return the skew between the starts of the ranks, or None for one rank or if the starts are unknown.
+        """Return the skew between the starts of the ranks, or None for a single rank and for unknown start times.
 
         >>> columns, ranks = ["rank", "start_s"], [[0, 0.25], [1, 0.0]]
         >>> Sample("write", columns=columns, ranks=ranks, elapsed_s=0.5, begun=Beginning()).skew().apart_s
@@ -155,7 +155,7 @@ class Sample(Record):
         >>> Sample("write", columns=columns, ranks=[[0, 0.0]], elapsed_s=0.5).skew() is None
         True
         """
-        # A phase on several nodes need not have ``begun``: the start times in the column suffice.
+        # For several nodes, the start times in the column suffice, so ``begun`` may be missing.
         begun = self.begun or (Beginning() if len(self.nodes) > 1 else None)
         starts = self.column("start_s")
         if begun is None or not starts:
@@ -167,7 +167,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of the phase with this name. It can be a part of a mixed phase, whose counters it then gets.
+    """Return the sample of the phase with this name. A phase in a mixed phase gets the counters of the mixed phase.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")
@@ -193,7 +193,7 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
 
 
 def begun_together(samples: Iterable[Sample]) -> dict[str, Mapping[str, float]]:
-    """Return the skew between the starts of the ranks in all phases of a run, empty if no phase had several ranks."""
+    """Return phase -> skew between the starts of its ranks, for all phases of a run with several ranks."""
     phases = [skew for sample in samples if (skew := sample.skew())]
     if not phases:
         return {}

@@ -24,7 +24,7 @@ class LatencyCounts(Protocol):
         """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
-        """Return the latency in seconds that the given share of all latencies does not exceed."""
+        """Return the latency in seconds that this share (0 to 1) of all latencies does not exceed."""
 
 
 class Minute(Protocol):
@@ -45,7 +45,7 @@ class Minute(Protocol):
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """The ``percentile`` of ``operation`` must be at most ``most_s`` seconds in the share ``of_minutes`` of minutes."""
+    """The ``percentile`` of ``operation`` is at most ``most_s`` seconds in the share ``of_minutes`` of all minutes."""
 
     text: str
     percentile: float
@@ -56,7 +56,7 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """Result for a service level: ``bad`` of ``minutes`` minutes exceeded the latency limit."""
+    """The result for a service level: ``bad`` of ``minutes`` minutes exceeded the latency limit."""
 
     level: ServiceLevel
     minutes: float
@@ -66,13 +66,13 @@ class Kept:
     def kept(self) -> bool | None:
         """Return whether the service level is met, or None if no minute was measured.
 
-        One minute may be bad, unless all minutes must be good.
+        One bad minute is always tolerated, except if the required share of good minutes is 100 %.
         """
         share = 1 - self.level.of_minutes
         return self.bad <= (max(share * self.minutes, 1.0) if share else 0.0) if self.minutes else None
 
     def __str__(self) -> str:
-        """Return the result as text."""
+        """Return the result as text, with PASS, FAIL or UNKNOWN."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         verdict = "PASS" if self.kept else "FAIL"
@@ -101,12 +101,12 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes that exceed the level. A row of ten minutes counts as ten, however many directories it has."""
+    """Return how many minutes exceed the level. A row counts by its length: a row of ten minutes counts as ten."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
         if exceeded is not None:
-            # A minute that took slightly longer than 60 s counts as one.
+            # Count a minute that took slightly longer than 60 s as one.
             length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
             minutes += length
             bad += length * exceeded

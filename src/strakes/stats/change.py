@@ -25,21 +25,21 @@ Grade = Literal["early", "confirmed"]
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values after a change point. Time grows in proportion; 32 find fewer changes (docs/watch.md).
+# Maximum number of values after a change point. Time grows in proportion. With 32, changes are missed (docs/watch.md).
 REACH = 64
-# Number of false early warnings allowed for each false alarm. Twice the number lowers the penalty by 0.7 of the scale.
+# Allowed false early warnings per false confirmed change. Twice the number lowers the penalty by 0.7 of the scale.
 EARLY_FACTOR = 4.0
 # Values are clipped at _CLIP scale units. With 4, 6% fewer changes are found in one data set (docs/watch.md).
 _CLIP = 3.0
-_PATHS = 200  # simulated paths; the location of the law has a standard error of 9% of its scale
-_HORIZON = 128  # simulated values after the past; the time grows in proportion
+_PATHS = 200  # simulated paths; with 200, the location of the Gumbel law has a standard error of 9% of its scale
+_HORIZON = 128  # simulated values of each path; the time grows in proportion
 _LONGEST_PAST = 256  # with 256 normal values the scale has a standard error of 7%
-_WARM_UP = 30  # first values of a path, left out: with an autocorrelation of 0.9, 4% of the start remains
+_WARM_UP = 30  # number of first values of a path to omit: with an autocorrelation of 0.9, 4% of the start remains
 # The noise is estimated again when the past has grown by the factor _GROWN or by _RENEWED values.
 _GROWN, _RENEWED = 1.4, 128
 # Standard deviation of the drift over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Minimum cost reduction of a change point in the past, in variances times the logarithm of the number of values.
+# Minimum cost reduction of a change point in the past, in variances times the log of the number of values.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # 0.985 would double the variance of simulated noise
 # Maximum expected number of exceedances in _HORIZON values. Above it, the lower tail of a Gumbel law is not reliable.
@@ -51,9 +51,9 @@ _SMALLEST_SCALE = 1e-9  # of constant values, against division by zero; far belo
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level. ``begin``, ``seen``: indices of its first value and of the value at which it was detected.
+    """A change of level. ``begin``, ``seen``: indices of the first value after the change, and of the detecting value.
 
-    ``before``, ``after``: medians. ``low`` to ``high``: 90 % interval of ``size``.
+    ``before``, ``after``: medians of both levels. ``low`` to ``high``: 90 % interval of ``size``.
     """
 
     begin: int
@@ -71,13 +71,13 @@ class Change:
 
 
 def scale_of(values: Numbers) -> Numbers:
-    """Return the standard deviation of each row, estimated robustly from the median absolute deviation."""
+    """Return a robust estimate of each row's standard deviation, from the median absolute deviation."""
     off = np.abs(values - np.median(values, axis=-1, keepdims=True))
     return np.asarray(np.maximum(1.4826 * np.median(off, axis=-1), _SMALLEST_SCALE))
 
 
 def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
-    """Return the first index of each segment of the segmentation with the least cost (PELT). The first one is 0.
+    """Return the first index of each segment in the segmentation with the least cost (PELT). The first index is 0.
 
     >>> segments(np.array([0.0, 0.1] * 5 + [5.0, 5.1] * 5), 3.0, 2)
     [0, 10]
@@ -100,7 +100,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series without changes: its scale, and by grade the distribution of the largest cost reduction."""
+    """Noise of a series without changes: scale, and distribution of the largest cost reduction for each grade."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -155,16 +155,16 @@ class Detector:
 
     @property
     def level(self) -> float:
-        """Level of the current segment."""
+        """Level (median) of the current segment."""
         return float(np.median(self._segment))
 
     @property
     def scale(self) -> float:
-        """Robust standard deviation of the noise; 0 while learning."""
+        """Robust standard deviation of the noise. 0 before enough values are known."""
         return self._noise.scale if self._noise else 0.0
 
     def add(self, value: float) -> Change | None:
-        """Add a value. Return a new early warning, a change that this value confirms, or None."""
+        """Add a value. Return a change if this value is the first to show it or to confirm it, else None."""
         self._count += 1
         self._past.append(value)
         self._segment.append(value)
@@ -175,7 +175,7 @@ class Detector:
             self._estimated_at = self._count
         assert self._noise is not None
         values = np.array(self._segment)
-        # Allow short segments before a change point, too: a large change may follow a small one after a few values.
+        # Allow short segments before a change point as well: a large change may follow a small one after a few values.
         fewest = min(SHORTEST.values())
         after = np.arange(fewest, min(REACH, len(values) - fewest) + 1)
         if not len(after):
@@ -214,7 +214,7 @@ class Detector:
 def aligned(past: Numbers) -> Numbers:
     """Return the past with every segment shifted to the level of the last segment.
 
-    With more than one change of level in 30 values the changes are noise, and the past is returned unchanged.
+    If there is more than one change of level in 30 values, treat the changes as noise: return the past unchanged.
     """
     # Differences do not depend on levels. Differences at lags 1 and 2 give the autocorrelation (Chakar et al.,
     # Bernoulli 23 (2017) 1408), and the whitened past gives the scale.
@@ -237,13 +237,13 @@ def aligned(past: Numbers) -> Numbers:
 
 
 def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
-    """Return the cost reduction by a change point, for each number ``after`` of values that follow the change point."""
+    """Return the cost reduction by a change point, for each possible number ``after`` of values that follow it."""
     means = before / (count - after) - (total - before) / after
     return np.asarray(means**2 * (after * (count - after) / count))
 
 
 def _gumbel(largest: Numbers) -> tuple[float, float]:
-    """Return location and scale of a Gumbel law, fitted by moments."""
+    """Return location and scale of a Gumbel law, fitted to the mean and variance of ``largest``."""
     scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
     return float(largest.mean()) - _EULER * scale, scale
 
@@ -265,7 +265,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
     residuals = residuals - residuals.mean()
     length = len(past) + _HORIZON + _WARM_UP
     drawn = residuals[_blocks(len(residuals), length, generator)]
-    # The autocorrelation is an estimate, so each path gets a value drawn from its sampling distribution.
+    # The autocorrelation is uncertain, so draw a value for each path from the sampling distribution.
     error = math.sqrt((1 - autocorrelation**2) / len(past))
     owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
     for column in range(1, length):

@@ -1,8 +1,8 @@
-"""Test of published claims on ratios with the samples of a run.
+"""Test published claims on ratios with the samples of a run.
 
-A claim has one or more parts, each a range for the ratio of two settings. A claim holds if all its parts hold
-(intersection-union test: Berger, Technometrics 24 (1982) 295), and does not hold if one part fails. Grades have the
-same meaning as in ``grades``. Claims are a separate family for the family-wise error. All functions are pure.
+A claim has one or more conditions, each a range for the ratio of two settings. A claim holds if all its conditions hold
+(intersection-union test: Berger, Technometrics 24 (1982) 295). Grades mean the same as in ``grades``. The family-wise
+error is computed separately for claims and for questions. All functions are pure.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of "sure" judgements: for one study at the end of a run, and for all studies at each of two looks.
+# Family-wise error of "sure" judgements: at the end of a run for each study, and at each of two looks for all studies.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Claim that the ratio of ``a`` to ``b`` is between ``low`` and ``high``; 0 and infinity mean no bound."""
+    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` to ``high`` (0 and infinity: no bound)."""
 
     a: Values
     b: Values
@@ -40,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The measured ratio of one part of a claim, with its 90 % interval and the number of blocks."""
+    """The measured ratio for one condition of a claim, with its 90 % interval and the number of blocks."""
 
     ratio: float
     low: float
@@ -52,7 +52,7 @@ class Ratio:
 class Judgement:
     """Judgement whether a claim holds, with its grade.
 
-    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the part with the least support.
+    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the condition with least support.
     """
 
     holds: bool
@@ -62,13 +62,13 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Return a judgement for each claim of a study, or None if too few blocks measured one of its parts.
+    """Return a judgement for each claim of a study, or None if too few blocks measured one of the claim's conditions.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]
     [(True, 'sure'), (False, 'sure')]
     """
-    if not claims:  # most studies test none, and numpy takes 50 ms to load
+    if not claims:  # most studies have no claims, and numpy takes 50 ms to load
         return []
     raw = [[contrast_of(part.a, part.b) for part in parts] for parts in claims]
     shrinkage = shrinkage_of([one for parts in raw for one in parts if one is not None])
@@ -91,7 +91,7 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
 
 
 def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
-    """Return a judgement with the grade "likely" or "undecided", and the p-value against the opposite judgement."""
+    """Return a judgement ("likely" or "undecided"), and the p-value of the hypothesis that the opposite is true."""
     pairs = list(zip(parts, contrasts, strict=True))
     within = [population.posterior(contrast).within(_log(part.low), _log(part.high)) for part, contrast in pairs]
     weakest = min(range(len(parts)), key=within.__getitem__)
@@ -99,7 +99,7 @@ def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Po
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
     p = max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     ratios = tuple(map(_ratio, contrasts))
-    # The data decided which side is tested, so double the p-value.
+    # The data determined which hypothesis is tested, so double the p-value.
     return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, 2 * p)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of blocks for trimming: of six values, trimming would remove 33%.
+# Minimum number of blocks for trimming. Trimming six values would remove two of them, which is 33%.
 TRIM_FROM = 7
 # Share of blocks trimmed at each end. With 0, a third of the power is lost if one block in ten is several times slower;
 # with 0.2, a tenth of the power is lost under normal noise (bench/truth).
@@ -29,11 +29,11 @@ TRIM_SHARE = 0.1
 # Minimum number of blocks for an estimate. The t quantile of an interval at 90% is 2.9 with three values, 6.3 with two.
 FEWEST_BLOCKS = 3
 # The prior of a true log ratio is a mixture of zero-mean normal distributions with these standard deviations. The first
-# means "no difference that matters" (2 %), the others cover 5 % to a factor of more than 1,000. Without the two
+# means "no difference that matters" (2 %), the rest cover 5 % to a factor of more than 1,000. Without the two
 # largest, the prior excluded a real factor of 1,700, which nine blocks then left undecided.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 # Prior weights of SCALES, as numbers of comparisons, fitted to surveys of five file systems. With half or twice these
-# weights, 2 in 100 answers get another grade.
+# weights, 2% of the answers get another grade.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
@@ -48,7 +48,7 @@ class Contrast:
 
     @property
     def error(self) -> float:
-        """Standard error of the mean."""
+        """Return the standard error of the mean."""
         return math.sqrt(self.variance / self.blocks)
 
     def reversed(self) -> Contrast:
@@ -57,7 +57,7 @@ class Contrast:
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Return the contrast of two settings from log values by block number, or None with under three common blocks.
+    """Return the contrast of log values (by block number), or None if the settings share fewer than three blocks.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom
@@ -86,13 +86,13 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Common variance of all comparisons of a run, and its degrees of freedom (may be inf)."""
+    """Variance that is common to all comparisons of a run, and the degrees of freedom of that estimate (may be inf)."""
 
     variance: float
     freedom: float
 
     def moderate(self, contrast: Contrast) -> Contrast:
-        """Return the contrast with its variance shrunk towards the common one."""
+        """Return the contrast with its variance shrunk towards the common variance."""
         if not math.isfinite(self.freedom):
             return Contrast(contrast.blocks, contrast.mean, self.variance, 1e6)
         freedom = self.freedom + contrast.freedom
@@ -102,12 +102,12 @@ class Shrinkage:
 
 # Minimum variance of log rates. Clocks and counters resolve about 0.2%, so a smaller scatter is a coincidence.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of comparisons whose variances' spread is estimated. With 4 its standard error is 82%, with 3 100%.
+# Minimum number of variances to estimate their spread. With 4 the standard error of the spread is 82%, with 3 100%.
 _FEWEST_CONTRASTS = 4
 
 
 def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
-    """Fit the scaled F distribution of the comparisons' variances by moments (Smyth 2004, section 6.2)."""
+    """Fit a scaled F distribution to the variances of all comparisons by moments (Smyth 2004, section 6.2)."""
     if len(contrasts) < _FEWEST_CONTRASTS:
         return Shrinkage(_SMALLEST_VARIANCE, 0.0)
     # Import here, because importing SciPy takes longer than a short run.
@@ -175,7 +175,7 @@ class Population:
 
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
-        """Return the grid of true log ratios, and prior masses: scales on the first axis, log ratios on the second."""
+        """Return the grid of true log ratios, and the prior masses (first axis: scales, second axis: log ratios)."""
         import numpy as np
 
         grid = np.sinh(np.linspace(-np.arcsinh(2000.0), np.arcsinh(2000.0), 701)) / 100
@@ -184,7 +184,7 @@ class Population:
         return grid, masses / masses.sum(axis=1, keepdims=True)
 
     def posterior(self, contrast: Contrast) -> Posterior:
-        """Return the posterior of one comparison's true log ratio."""
+        """Return the posterior distribution of the true log ratio of one comparison."""
         import numpy as np
 
         grid, masses = self._grid
@@ -202,13 +202,13 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior: scales on the first axis, true log ratios (values: ``grid``) on the second axis."""
+    """Joint posterior of scale (first axis) and true log ratio (second axis, with the values ``grid``)."""
 
     grid: Array
     joint: Array
 
     def worse(self) -> float:
-        """Return the local false-discovery rate of the statement that the first setting is better."""
+        """Return the local false-discovery rate of the statement "the first setting is better"."""
         return float(1 - self.joint[1:, self.grid > 0].sum())
 
     def within(self, low: float, high: float) -> float:
@@ -217,7 +217,7 @@ class Posterior:
 
 
 def population_of(contrasts: Sequence[Contrast], steps: int = 30) -> Population:
-    """Fit the mixture's weights to comparisons with shrunk variances (expectation maximisation, Dirichlet prior)."""
+    """Fit the mixture's weights to contrasts with shrunk variances (expectation maximisation, Dirichlet prior)."""
     import numpy as np
 
     counts = np.array(PRIOR_COUNTS)

@@ -1,9 +1,9 @@
-"""The best available answer to each question of a run, with one of four grades.
+"""Graded answers to the questions of a run, such as "which request size is best?".
 
 ``sure``: the family-wise error of all answers with this grade is 5 % (``LOOKS``, ``FINAL_ERROR``). ``likely``: the
 local false-discovery rate of this answer alone is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small
-factor of each other. ``undecided``: none of these; the best setting is named, but not recommended. All functions are
-pure.
+factor of each other. ``undecided``: the data allow no other grade; the best setting is named, but not recommended. All
+functions are pure.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from strakes.stats.contrasts import (
 )
 
 Grade = Literal["sure", "likely", "alike", "undecided"]
-# Log values of one setting by block number; larger is better.
+# Log values of one setting by block number. Larger is better.
 Values = Mapping[int, float]
 
-# Maximum estimated probability that a "likely" answer is wrong: 7%. A smaller one leaves more answers undecided.
+# Maximum estimated probability (7%) that a "likely" answer is wrong. A lower one leaves more answers undecided.
 LIKELY_ERROR = 0.07
-# Looks (interim analyses): block number, and the error probability spent there. A question that is "sure" at a look is
-# not measured further. FINAL_ERROR is spent at the end of the run. Errors are added (union bound), so that looks may be
-# dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
+# Looks (interim analyses) after a number of blocks, with the error probability of each look. A question with a "sure"
+# answer is not measured further. The errors of all looks and of the end (FINAL_ERROR) are added (union bound), because
+# looks are dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03  # 5% in total with both looks
-# A setting within 10% of the best one is good enough: whole runs differ by about 14% (docs/statistics.md).
+# A setting at most 10% slower than the best is good enough, because whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
 # Factors within which settings get the grade "alike", smallest first.
 ALIKE_WITHIN = (1.05, 1.1)
 # Minimum posterior probability, and confidence of the interval, for "alike". In simulated surveys, 5% to 8% of these
-# answers are wrong with a probability of 0.95 and no interval, and 1% to 3% with both.
+# answers are wrong with a probability of 0.95 and without the interval, and 1% to 3% with 0.97 and the interval.
 ALIKE_PROBABILITY = 0.97
 ALIKE_CONFIDENCE = 0.7  # 0.9 halves the number of these answers
 # Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
 INTERVAL_CONFIDENCE = 0.9
-# Probability with which a suggested budget decides a question (Cohen, 1988); 90% would take 1.4 times as long.
+# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% would take 1.4 times as long.
 POWER = 0.8
-# Do not suggest a budget of more than this multiple of the run's budget.
+# Maximum suggested budget, as a multiple of the run's budget.
 MOST_TIMES = 20
 
 
 def times_to_decide(low: float, high: float) -> float:
-    """Return how many times as long a comparison takes to be decided with a power of 80 %, from its 90 % interval.
+    """Return the factor by which a comparison must last longer to have a power of 80 %, from its 90 % interval.
 
-    The width of an interval falls with the square root of the time. A difference of less than 10 % counts as 10 %.
+    The width of an interval falls with the square root of time. A difference below 10 % is treated as 10 %.
 
     >>> round(times_to_decide(0.9, 1.4), 1), times_to_decide(1.5, 1.6)
     (8.2, 1.5)
@@ -67,7 +67,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the chosen setting with another: ratio (above 1: chosen is better), 90 % interval, and grade."""
+    """Comparison of the chosen setting with one other: ratio (above 1: chosen is better), 90 % interval, and grade."""
 
     level: int
     ratio: float
@@ -80,7 +80,7 @@ class Versus:
 class Answer:
     """The answer to a question: index of the ``chosen`` level, grade, and comparisons with the ``others``.
 
-    ``versus``: comparison with the worst level, which decides the grade. ``within``: for "alike", the factor.
+    ``versus``: comparison with the worst level, which decides the grade. ``within``: for "alike", the maximum factor.
     """
 
     chosen: int
@@ -92,9 +92,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """A question: which level (setting) is best, with the values of each level.
+    """The question "which level (setting) is best?" with the measured values of each level.
 
-    ``ordered``: levels are sorted by cost, and the first one that is good enough is chosen. Otherwise the level with
+    ``ordered``: levels are sorted by cost, and the cheapest one that is good enough is chosen. Otherwise the level with
     the best mean is chosen.
     """
 
@@ -103,7 +103,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the graded answer to each question of a run, or None if fewer than two levels share enough blocks.
+    """Return the graded answer to each question of a run, or None if no two levels share enough blocks.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -121,7 +121,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions whose answers were sure at a look up to this block. They need no more runs."""
+    """Return the indices of questions with a "sure" answer at a look up to this block. They need no further runs."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -136,8 +136,8 @@ def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Grade all questions at the family-wise error ``error``. Holm's method ignores questions that are ``settled``."""
-    if not choices:  # a plan has no questions; end here, because numpy takes 50 ms to load
+    """Grade all questions at the family-wise error ``error``. Holm's method ignores the ``settled`` questions."""
+    if not choices:  # a user's plan has no questions; end here, because numpy takes 50 ms to load
         return []
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
@@ -167,7 +167,7 @@ def _pairs(levels: Sequence[Values]) -> dict[tuple[int, int], Contrast]:
 
 
 class _Question:
-    """One question, with comparisons of its levels whose variances were shrunk."""
+    """One question with the comparisons of its levels. The variances of the comparisons were shrunk."""
 
     def __init__(self, choice: Choice, pairs: Mapping[tuple[int, int], Contrast], population: Population) -> None:
         self._pairs = {**pairs, **{(b, a): contrast.reversed() for (a, b), contrast in pairs.items()}}
@@ -185,18 +185,18 @@ class _Question:
         self._chosen = enough[0] if choice.ordered else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # The data chose this pair of levels, so correct for all ordered pairs (Bonferroni).
+        # The data determined which two levels are compared, so correct for all ordered pairs (Bonferroni).
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
-        """Return the probability that ``better`` exceeds ``level`` by more than the factor GOOD_ENOUGH."""
+        """Return the probability that ``better`` is better than ``level`` by more than the factor GOOD_ENOUGH."""
         return self._posterior(better, level).within(math.log(GOOD_ENOUGH), math.inf)
 
     def _posterior(self, one: int, other: int) -> Posterior:
         return self._population.posterior(self._pairs[one, other])
 
     def answer(self, surely: bool) -> Answer:
-        """Return the graded answer. ``surely``: the worst level is significantly worse after Holm's method."""
+        """Return the graded answer. ``surely``: by Holm's method, the worst level is significantly worse."""
         loss = max(self._loss(level, self._chosen) for level in self._others)
         others = tuple(self._versus(level) for level in self._others)
         worst = next(one for one in others if one.level == self._worst)
@@ -230,7 +230,7 @@ class _Question:
 
 # Minimum probability (90%) that a cheaper level is good enough. A higher one chooses expensive levels more often.
 ENOUGH_PROBABILITY = 0.9
-# Maximum probability, for these two grades, that another level is better than the chosen one by over GOOD_ENOUGH.
+# Maximum probabilities, for "sure" and "likely", that another level beats the chosen one by over GOOD_ENOUGH.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -1,4 +1,4 @@
-"""Distribution-free intervals for a median, and estimates with them.
+"""Distribution-free intervals for a median, and estimates that contain such intervals.
 
 The median of a distribution lies between the k-th smallest and the k-th largest of n independent values with
 probability 1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122. This is exact, and
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Reports show the range of most values if its ends differ by this factor or more. No verdict depends on that.
-FAR_APART = 2.0  # narrower ranges are not shown; with 1.5, up to 57% of the rates of a survey had one
-# Interpolated intervals are computed for this share of the allowed error, because their true error is up to 1.2 times
-# the nominal one (measured for 4 to 30 values of ten distributions).
+# Reports show the range of most values if its ends differ by at least this factor. No verdict depends on the factor.
+FAR_APART = 2.0  # with 1.5, up to 57% of the rates of a survey had such a range
+# Interpolated intervals have up to 1.2 times their nominal error (measured for 4 to 30 values of ten distributions), so
+# they are computed for this share of the allowed error.
 ERROR_SHARE = 0.85
-# Minimum number of values for an interval. Its t quantile at 90% is 2.9 with three values, and 6.3 with two.
+# Minimum number of values for an interval. The t quantile at 90% is 2.9 with three values, and 6.3 with two.
 _FEWEST_WITH_INTERVAL = 3
 
 
@@ -30,13 +30,13 @@ class Interval:
     confidence: float
 
     def contains(self, value: float) -> bool:
-        """Return whether ``value`` lies in the interval, ends included."""
+        """Return whether ``value`` lies in the interval, including both ends."""
         return self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The median of ``runs`` values. With too few values for the requested confidence, ``interval`` is None."""
+    """The median of ``runs`` values. ``interval`` is None if there are too few values for the requested confidence."""
 
     median: float
     interval: Interval | None
@@ -57,7 +57,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of the values without a tenth of them at each end.
+    """Return the range of the values, without the smallest tenth and the largest tenth of the values.
 
     Raises ValueError if there is no value, or if a value is not finite.
 
@@ -70,7 +70,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def far_apart(values: Sequence[float]) -> bool:
-    """Return whether the values differ so much that reports show their range besides the median.
+    """Return whether the range of the values is so wide that reports show the range in addition to the median.
 
     >>> far_apart([1.0, 1.1, 1.0, 1.9]), far_apart([1.0, 1.1, 1.0, 2.1])
     (False, True)
@@ -82,8 +82,8 @@ def far_apart(values: Sequence[float]) -> bool:
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return the narrowest interval from k-th smallest to k-th largest value that has this confidence for the median.
 
-    Return None with too few values. The number of values must not depend on the values. The ranks are symmetric, so
-    the interval of times is the inverse of the interval of rates. Raises ValueError for a value that is not finite.
+    Return None with too few values. The number of values must not depend on the values. The interval of times is the
+    inverse of the interval of rates, because the ranks are symmetric. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -96,11 +96,11 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return an interval whose ends are interpolated between order statistics, or None with too few values.
+    """Return an interval for the median, interpolated between order statistics, or None with too few values.
 
-    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. With fewer than 20 values it is down to half as
-    wide as the exact interval, and never wider. As it is approximate, it is computed for 0.85 of the allowed error.
-    docs/statistics.md has the measured coverage, which is too low for values in two groups of equal size.
+    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. With fewer than 20 values, the interval is down to
+    half as wide as the exact interval, and never wider. The method is approximate, so the interval is computed for 0.85
+    of the allowed error. Measured coverage: docs/statistics.md; too low for values in two groups of equal size.
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -120,9 +120,9 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 
 
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the interval of the median, or a t interval of the logarithms if there are too few values.
+    """Return an interval for the median or, with too few values for that, a t interval of the logarithms.
 
-    At a confidence of 0.9, fewer than five values are too few. Return None with fewer than three values, or for a t
+    For a confidence of 0.9, fewer than five values are too few. Return None with fewer than three values, or for a t
     interval with a value that is not positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
@@ -145,7 +145,7 @@ def figure_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 @cache
 def smallest_runs(confidence: float) -> int:
-    """Return the smallest number n of values with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
+    """Return the smallest number n of values that has an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
 
     >>> smallest_runs(0.9), smallest_runs(0.95), smallest_runs(0.99)
     (5, 6, 8)

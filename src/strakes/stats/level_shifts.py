@@ -2,7 +2,7 @@
 
 PELT on ranks proposes the shifts (:func:`strakes.stats.change.segments`). Each proposed shift is tested on the two
 adjacent levels, with outliers clipped. The statistic is the largest t statistic of all splits, deflated by the
-autocorrelation of the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), and is compared with
+autocorrelation of the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). The p-value comes from
 simulated first-order autoregressions. Few runs do not determine the autocorrelation, so the largest p-value over
 several autocorrelations counts. The weakest shift is dropped until all others are significant (Bonferroni).
 """
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 # Minimum number of runs of a level. The median of five runs has an interval at 90%, the median of four has none.
 SHORTEST = 5
-# Simulated autocorrelations. A shift must be significant under each. Nightly runs on production systems show up to 0.7.
+# Simulated autocorrelations. A shift must be significant for each. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-_SIMULATED = 4000  # simulated series, 20 of them beyond the quantile _FAR; the time grows in proportion
+_SIMULATED = 4000  # number of simulated series: 20 of them exceed the quantile _FAR; the time grows in proportion
 # Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
 _NEAR, _FAR = 0.05, 0.005
-# Standard deviations of the noise at which runs are clipped: 0.3% of normal noise is beyond them.
+# Clip values at this number of standard deviations of the noise. 0.3% of normal noise is farther from the level.
 _CLIP = 3.0
 
 
 @dataclass(frozen=True)
 class LevelShift:
-    """A change of level at run ``index``, the first on the new level. ``before``, ``after``: medians of both levels."""
+    """A change of level. Run ``index`` is the first on the new level. ``before``, ``after``: medians of both levels."""
 
     index: int
     before: float
@@ -42,7 +42,7 @@ class LevelShift:
 
 
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
-    """Return the shifts in order of time. ``error``: probability that a shift is found in a series without shifts.
+    """Return the shifts in order of time. ``error``: probability of finding a shift in a series without shifts.
 
     ``shortest``: minimum number of runs of a level. Raises ValueError for an empty series.
 
@@ -90,15 +90,15 @@ def detectable_shift(values: Sequence[float], error: float, shortest: int = SHOR
 
 
 def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], list[int]]:
-    """Return the series with clipped outliers, and the indices at which new levels are proposed."""
+    """Return the series with clipped outliers, and the indices at which new levels may begin."""
     import numpy as np
     from scipy.stats import rankdata
 
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # Differences of successive runs contain the noise, but hardly any shift. The penalty is Schwarz's criterion, which
-    # proposes too many levels rather than too few.
+    # Differences of successive runs contain the noise, but hardly any shift, so estimate the scale from them. The
+    # penalty is Schwarz's criterion, which proposes too many levels rather than too few.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
     proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
@@ -115,7 +115,7 @@ def _p_value(series: NDArray[np.float64], shortest: int) -> float:
 
 
 def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return, for each row, the largest t statistic of all splits, deflated by the residuals' autocorrelation."""
+    """For each row, return the largest t statistic of all splits, deflated by the autocorrelation of the residuals."""
     import numpy as np
 
     largest, residuals = _best_split(series, shortest)
@@ -150,7 +150,7 @@ def _autocorrelation(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
-    """Return, for each autocorrelation, the quantiles _NEAR and _FAR of the statistic in series without a shift."""
+    """For each autocorrelation, return two quantiles (_NEAR, _FAR) of the statistic in series without a shift."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -168,7 +168,7 @@ def _tail(statistic: float, near: float, far: float) -> float:
 
 
 def _threshold(error: float, near: float, far: float) -> float:
-    """Return the value of the statistic with the p-value ``error``, from the two quantiles of its tail."""
+    """Return the value of the statistic with the p-value ``error``. ``near``, ``far``: quantiles of the upper tail."""
     power = math.log(_NEAR / _FAR) / math.log(far / near)
     return float(far * (_FAR / error) ** (1 / power))
 
@@ -186,7 +186,7 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
 
 
 def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the standard error of the difference between both halves of a series, estimated from each row."""
+    """For each row, return an estimate of the standard error of the difference between both halves of a series."""
     import numpy as np
 
     _, residuals = _best_split(series, shortest)
@@ -198,7 +198,7 @@ def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
-    """Return the detectable shift in units of the standard error, as estimated from another series of this kind."""
+    """Return the detectable shift in units of the standard error. That error is estimated from another such series."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -208,7 +208,7 @@ def _detectable_units(runs: int, error: float, shortest: int) -> float:
     largest = 0.0
     for correlation in _AUTOCORRELATIONS:
         shown, others = (_autoregressions(runs, correlation, _SIMULATED // 4, generator) for _ in range(2))
-        # The detectable shift is only reported for series without a significant shift.
+        # Use only series without a significant shift, because the detectable shift is only reported for these.
         quiet = _statistics(shown, shortest) < needed
         shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
         for size in sizes[sizes > largest]:

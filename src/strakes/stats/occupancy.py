@@ -19,7 +19,7 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return how many directories suffice so that the busiest target exceeds an even split by at most ``excess``.
+    """Return the number of directories with which the busiest target has at most ``excess`` more than an even share.
 
     >>> directories_within(0.1, 3)
     215

@@ -2,7 +2,7 @@
 
 All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
 (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
-same scatter. All verdicts together are correct with the requested confidence, because each interval has a higher one
+same scatter. For all verdicts together to be correct with the requested confidence, each interval has a higher one
 (Bonferroni): for ten cells at 90 %, each interval has 99 %, which takes at least eight runs.
 """
 
@@ -18,12 +18,12 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Nine of ten pairs of runs of the same system differ by less: equal runs scatter by 14% (docs/statistics.md), which the
-# values within a run do not show.
+# Share by which two runs must differ to count as different. Nine of ten pairs of runs of one system differ by less:
+# whole runs scatter by 14% (docs/statistics.md), which the values within a run do not show.
 ONE_PAIR = 0.4
-# Minimum number of batches of a run: with fewer, no interval at 99% would exist.
+# Minimum number of batches of a run. Fewer batches have no interval at 99%.
 _FEWEST_BATCHES = 8
-# Number of parts of a run, whose medians show slow changes. Twice the number would show the scatter of single values.
+# Number of time slices of a run; their medians show slow changes. Twice the number would show scatter of values.
 _PARTS = 4
 
 # A function that returns the ratio of two settings with an interval of the given confidence.
@@ -31,7 +31,7 @@ RatioAt = Callable[[float], Estimate]
 
 
 class Verdict(StrEnum):
-    """Verdict on a setting a compared with b, from the ratio a / b of their rates."""
+    """Verdict on setting a compared with setting b, from the ratio a / b of their rates."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with its verdict and its grade. ``needs``: text on what an INCONCLUSIVE verdict lacks, else empty."""
+    """One ratio with its verdict and grade. ``needs``: what an INCONCLUSIVE verdict lacks, as text; "" for others."""
 
     verdict: Verdict
     ratio: Estimate
@@ -50,10 +50,11 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
+    """Return the ratio a / b over the blocks that both settings share, with the interval of the trimmed mean.
 
-    A disturbance of a whole block (drift, another user's job) cancels. The estimate has no interval with fewer than
-    three common blocks, or with a value that is not positive. Raises ValueError without a common block.
+    The values are by block number. A disturbance of a whole block (drift, another user's job) cancels. There is no
+    interval with fewer than three common blocks, or with a value that is not positive. Raises ValueError without a
+    common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -70,9 +71,8 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
     """Return the ratio of the medians of two sets of runs without common blocks. ``runs``: size of the smaller set.
 
-    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693).
-    The estimate has no interval if a set is too small or has a value that is not positive. Raises ValueError for an
-    empty set.
+    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693). There
+    is no interval if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
 
     >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
     2.0
@@ -101,7 +101,7 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
 
     SAME: the interval lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on
     one side of 1, but not within the margin. INCONCLUSIVE: all other cases, and ratios without an interval. Raises
-    ValueError for a negative margin.
+    one side of 1, but not within the margin. INCONCLUSIVE: in all other cases, and without an interval. Raises
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -119,9 +119,9 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
 
 
 def half_width_for(margin: float) -> float:
-    """Return the relative half-width of both settings' intervals that allows the verdict SAME within ``margin``.
+    """Return the relative half-width that both settings' intervals need for the verdict SAME within ``margin``.
 
-    Half-widths add in squares, and half of the margin is reserved for the deviation of the ratio from 1.
+    Half-widths add in quadrature. Half of the margin is reserved for the deviation of the ratio from 1.
 
     >>> round(half_width_for(0.05), 4)
     0.0177
@@ -143,7 +143,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
     """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: smaller differences (as a share) are INCONCLUSIVE. Raises ValueError for a negative margin.
+    ``least``: differences below this share are INCONCLUSIVE. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -172,13 +172,13 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function for the ratio of ``b`` to ``a``, two runs without common blocks, with values in order of time.
+    """Return a function that estimates the ratio of ``b`` to ``a``: the values of two single runs, in order of time.
 
     A disturbance of seconds slows several successive values, which makes them dependent. Long series are therefore
-    compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance longer
-    than a run is not visible within the run, so the variance between runs is estimated from the differences between
-    parts of a run. It is not divided by the number of parts: on a machine that changes slowly, means over longer times
-    scatter no less (measured in docs/statistics.md).
+    compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance that
+    outlasts a run is not visible within the run, so the variance between runs is estimated from the differences between
+    time slices of a run. That variance is not divided by the number of slices: on a machine that changes slowly, means
+    over longer times scatter no less (measured in docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -199,7 +199,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of ``number`` batches in time order, or the values if batches would be smaller than two.
+    """Return the medians of ``number`` batches in time order, or the values if a batch would have fewer than two.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -211,25 +211,25 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function for the ratio of ``b`` to ``a``, two sets of runs. Each value is the median of a whole run.
+    """Return a function that estimates the ratio of ``b`` to ``a``. Each value of both sets is the median of one run.
 
-    The scatter of these values includes the differences between runs.
+    The scatter of the values includes the differences between runs.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function for the ratio of ``b`` to ``a`` over the blocks that measured both. Values are by block."""
+    """Return a function that estimates the ratio of ``b`` to ``a`` over their common blocks. Values are by block."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
-    """Return a score for each block that measured every cell: the geometric mean of its values.
+    """Return, for each block that measured every cell, the geometric mean of the values of the block.
 
-    ``cells``: for each cell its values by block, and whether lower is better. Values that are better if lower are
-    inverted. A disturbance of a whole block remains in its score.
+    ``cells``: for each cell, its values by block, and whether lower is better; such values are inverted. A disturbance
+    of a whole block remains in the result.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

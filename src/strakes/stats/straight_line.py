@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at the smallest and largest size. With 3, a variance has an error of 100%, with 2 of 140%.
+# Minimum number of values at the smallest and largest size. With 3, the variance has an error of 100%, with 2 of 140%.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted value with its prediction interval, which a single new value lies in with ``confidence``."""
+    """A predicted value, with the interval that contains one new measurement with probability ``confidence``."""
 
     value: float
     low: float

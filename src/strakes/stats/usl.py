@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4  # three measured levels would only determine the three coefficients, not check the law
-RESAMPLES = 500  # bootstrap samples; an end of an interval at 90% has a standard error of 9% of a standard deviation
+FEWEST_LEVELS = 4  # three measured levels would determine the three coefficients, but not check the law
+RESAMPLES = 500  # bootstrap samples; each end of a 90% interval has a standard error of 9% of a standard deviation
 # Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
 
 
 @dataclass(frozen=True)
 class Law:
-    """The coefficients of the law."""
+    """The coefficients of the scalability law."""
 
     rate_of_one: float
     contention: float
@@ -42,7 +42,7 @@ class Law:
 
     @property
     def peak(self) -> float:
-        """Number of clients beyond which the rate falls; infinite if it never does.
+        """Return the number of clients beyond which the rate falls, infinite if the rate never falls.
 
         >>> Law(100.0, 0.1, 0.001).peak, Law(100.0, 0.1, 0.0).peak
         (30.0, inf)
@@ -54,13 +54,13 @@ class Law:
 
 @dataclass(frozen=True)
 class Scalability:
-    """The law fitted to the medians, and the laws fitted to resampled runs, which give the intervals.
+    """The law fitted to the medians, and laws fitted to resampled runs, which give the intervals.
 
     Coefficients of resampled laws may be negative: setting them to zero would bias extrapolated rates downwards. The
-    law itself has no negative coefficient, and every interval includes its value. ``worst_residual``: the largest
-    relative distance of a measured median from the fit. If it exceeds the scatter of the runs, the law does not
-    describe this system. If it exceeds 5 %, something else may limit the rate, which may then stay constant beyond the
-    measured range.
+    coefficients of the law itself are not negative, and every interval includes the law's value. ``worst_residual``:
+    the largest relative distance of a measured median from the law. Above the scatter of the runs, the law does not
+    describe this system. Above 5 %, something else may limit the rate, which may then stay constant beyond the measured
+    range.
     """
 
     law: Law
@@ -71,21 +71,21 @@ class Scalability:
 
     @property
     def contention(self) -> Interval:
-        """Interval of the share of work that queues."""
+        """Return the interval of the share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
 
     @property
     def coherency(self) -> Interval:
-        """Interval of the cost of coherency."""
+        """Return the interval of the cost of coherency."""
         return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
 
     @property
     def peak(self) -> Interval:
-        """Interval of the number of clients with the highest rate. Its end is infinite if no decrease was shown."""
+        """Return the interval of the number of clients with the highest rate. Infinite end: no decrease was shown."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
-        """Return the interval of the rate. Beyond ``measured_up_to`` it is only valid without new bottlenecks."""
+        """Return the interval of the rate. Above ``measured_up_to`` clients, a new bottleneck would invalidate it."""
         interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
         if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
             return interval
@@ -100,7 +100,7 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Fit the law to the rates, given by number of clients. The resampling is deterministic.
+    """Fit the law to the rates by number of clients. The resampling is deterministic.
 
     Raises ValueError for fewer than four numbers of clients, or for a rate that is not positive.
 
@@ -132,9 +132,9 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the terms of the law (last axis), weighted by the rates, and the scale of each term.
+    """Return the terms of the law (last axis), weighted by the rate per client, and the scale of each term.
 
-    The terms are those of N / X, which is linear in its coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
+    The law is fitted as N / X, which is linear in its coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
     """
     import numpy as np
 
@@ -147,7 +147,7 @@ def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[
 def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
     import numpy as np
 
-    # An extreme resample may result in a negative time of the first client. Use a very small time instead.
+    # An extreme resample may result in a negative time of the first client. Replace such a time by a very small one.
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]

@@ -20,7 +20,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
-# Zanon Boito et al. measured to 10 % relative error, whole reads of one file to 5 %. Ratios within it count as equal.
+# The published relative error is 10 %, for reads of a whole file 5 %. Ratios within the error count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.1, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -40,7 +40,7 @@ _TITLES = {
         "read": "Access patterns: reads by clients (ranks of this node)",
     },
 }
-# Titles of questions.
+# Titles of the questions.
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
 # Texts for the ratio between two request sizes, and for the ratio between two numbers of clients.
@@ -50,10 +50,10 @@ _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguou
 
 
 class AccessPatterns(Study):
-    """Bandwidth of access patterns, by request size and by number of clients.
+    """Bandwidth of access patterns, by request size and by number of clients. The publication names the patterns:
 
-    SFWA: every rank reads a single whole file. MFWA: a file for each rank. SFSA: a segment of a shared file for each
-    rank; strided SFSA: segments of all ranks interleaved.
+    SFWA: every rank reads one whole file. MFWA: a separate file for each rank. SFSA: one shared file with a contiguous
+    segment for each rank; strided SFSA: the segments of all ranks are interleaved.
     """
 
     name = "access-patterns"
@@ -72,7 +72,7 @@ class AccessPatterns(Study):
                 else:
                     reason = f"needs more than the {format_bytes(amount)} per rank that fit"
                     yield self.skipped(reason, pattern=pattern, transfer_bytes=size)
-        # Every client moves the amount that fits with the largest number of clients, so that only their number varies.
+        # The data per client must not depend on the number of clients, so use what fits with the most clients.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // 32)  # the published clients wrote and read 32 objects each
         for clients in _CLIENTS:
@@ -90,8 +90,8 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # Every rank reads the whole file, so the file has the size of the amount of one rank. All ranks write parts
-            # of it in the largest possible requests, because the time of writing is not measured.
+            # Every rank reads the whole file, so the file has the size of one rank's data. All ranks write the file
+            # together, in the largest possible requests, because the time of writing is not measured.
             block = max(1, amount // ranks // size) * size
             largest = math.gcd(block, _SIZES[-1])
             direct = context.bypasses_cache
@@ -109,7 +109,7 @@ class AccessPatterns(Study):
         return self.cell(context, key, settings, phases, WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by request size and by number of clients, with the published results."""
+        """Return figures of bandwidth by request size and by number of clients, with the published results."""
         return [
             self.figure(
                 lines(
@@ -135,7 +135,7 @@ class AccessPatterns(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return questions for writes and reads: strided or contiguous access, and shared or own files."""
+        """Return questions on writes and on reads: "strided or contiguous access?" and "one file or many?"."""
         sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
@@ -158,7 +158,7 @@ class AccessPatterns(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published statements as claims, which the measured cells can confirm or refute."""
+        """Return the published statements as claims that the measured cells can confirm or refute."""
         sizes, clients = _levels(results, "requests", "transfer_bytes"), _levels(results, "clients", "ranks")
         if not sizes:
             return []
@@ -232,7 +232,7 @@ class AccessPatterns(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each pattern with the most clients, if the number of clients was varied."""
+        """Return the rate of each pattern with the most clients; empty if the number of clients was not varied."""
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(

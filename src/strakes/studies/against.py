@@ -1,4 +1,4 @@
-"""A study run on two file systems, or with two values of a setting. Every block measures each cell on both sides."""
+"""Run a study on two file systems, or with two values of a setting. Every block measures each cell on both sides."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from strakes.studies.compose import ask, title_of
 from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
-# Name of the setting that contains the side of a cell: "A" or "B".
+# Name of the setting that contains the side of a cell, "A" or "B".
 _SIDE = "side"
 _MOST_LINES = 3
 
 
 class Against(Study):
-    """A paired comparison with two cells for each cell of the inner study.
+    """A paired comparison: each cell of the compared (inner) study becomes two cells, one for each side.
 
     Side A is the measured file system, and side B is the file system given with --against. With ``knob`` both sides are
     the same file system; the setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
@@ -38,11 +38,11 @@ class Against(Study):
 
     @property
     def identity(self) -> str:
-        """Return the name of the study, with the setting and its two values."""
+        """Return the name of the inner study and, with ``knob``, the setting and both values."""
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Cells:
-        """Return every cell of the inner study twice, once for each side. Skipped cells are returned once."""
+        """Return every cell of the inner study once for each side. Cells that the inner study skips are not doubled."""
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 yield replace(cell, study=self.name)
@@ -57,7 +57,7 @@ class Against(Study):
                 yield own
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the figures of the inner study with the series of both sides."""
+        """Return the figures of the inner study, each with the series of both sides."""
         figures = []
         for figure in self.inner.figures(self._side(results, "A")):
             if len(figure.series) > _MOST_LINES:
@@ -71,7 +71,7 @@ class Against(Study):
         return figures
 
     def _with_both(self, figure: Figure, results: Results) -> Figure:
-        """Return a figure of side A, to which the corresponding series of side B are added."""
+        """Return a figure of side A with the corresponding series of side B added."""
         measured = {cell.id for cell in results.measured if cell.estimate is not None}
         others = []
         for line in figure.series:
@@ -113,7 +113,7 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published ratio of the means on A and on B as a claim, if the inner study has one."""
+        """Return the published ratio of the means on sides A and B as a claim; empty if no such ratio was published."""
         means = self.inner.means(self._side(results, "A"))
         if not means or self.inner.published_ratio is None or self._knob:
             return ()
@@ -126,7 +126,7 @@ class Against(Study):
         return [Claim(f"{self.name}-published-mean", self.name, gettext("the published ratio of the means"), (part,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries of the inner study for each side."""
+        """Return the summaries of the inner study, separately for each side."""
         return [
             replace(
                 finding,
@@ -139,7 +139,7 @@ class Against(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the headlines of the inner study for both sides."""
+        """Return the headlines of the inner study, separately for each side."""
         return [
             replace(headline, label=_side_text(side, headline.label))
             for side in ("A", "B")
@@ -152,7 +152,7 @@ class Against(Study):
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
-        """Return the results of one side, under the name of the inner study and without the setting of --knob."""
+        """Return the results of one side, under the inner study's name and without the setting of --knob."""
         changed = {name for a, b in self._pairs(results)[:1] for name, _ in a.settings.items() ^ b.settings.items()}
         own = tuple(
             replace(

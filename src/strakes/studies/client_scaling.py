@@ -17,9 +17,9 @@ from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-# The published system needed 20,000 files an hour from each of 100 to 1,000 clients. Here: the lower end.
+# The published system had 100 to 1,000 clients that each needed 20,000 files an hour. The lower end is used.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# Largest acceptable relative deviation of a measured median from the fitted law.
+# Maximum relative deviation of a measured median from the fitted law. With more, the law predicts nothing.
 _WORST_RESIDUAL = 0.25
 # Extrapolate to at most this multiple of the largest measured number of clients.
 _FURTHEST = 8
@@ -36,9 +36,9 @@ _SERVED = {
 
 
 class ClientScaling(Study):
-    """Rate of small files that a growing number of clients writes, each into its own pool (set of directories).
+    """Rate of creating small files by number of clients. Each client writes to a separate pool (set of directories).
 
-    Clients are ranks of one node. The time includes syncfs(2), so that a cache in memory does not hide a slow device.
+    A client is a rank of one node. The time includes syncfs(2), so that a cache in memory does not hide a slow device.
     """
 
     name = "client-scaling"
@@ -47,7 +47,7 @@ class ClientScaling(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of clients; skip a cell if fewer than 8 files per client may be created."""
+        """Return a cell for each number of clients. Skip a cell if fewer than 8 files per client may be created."""
         measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -58,7 +58,7 @@ class ClientScaling(Study):
             yield self.cell(context, f"{ranks}", {"clients": ranks, "ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by number of clients, with the fitted law and the published required rate."""
+        """Return a figure of files per second by number of clients, with the fitted law and the published need."""
         cells = results.where()
         clients = [float(cell.settings["clients"]) for cell in cells]
         references = [
@@ -83,7 +83,7 @@ class ClientScaling(Study):
         return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the parameters and the peak of the fitted law, and whether the law predicts the needed rate."""
+        """Return findings: parameters and peak of the law, and whether the law predicts the needed rate."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -123,7 +123,7 @@ class ClientScaling(Study):
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
-        """Return whether the law predicts the needed rate; unknown after a poor fit or a far extrapolation."""
+        """Return whether the law predicts the needed rate; unknown after a poor fit or with a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
             "{clients} clients with {files} files an hour each ({rate} a second; a requirement of StorNext in 2011)",
@@ -153,7 +153,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Fit the law. Return None if there are too few levels, a level with under three runs, or a rate of zero."""
+    """Fit the scalability law. Return None with too few levels, fewer than three runs of a level, or a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

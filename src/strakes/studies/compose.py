@@ -1,4 +1,4 @@
-"""Building blocks of several studies: series, questions, titles, and tests whether a cache answered."""
+"""Functions that several studies use: series, questions, titles, and tests for answers from a cache."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from strakes.targets.mountinfo import own_cache
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in bytes per second for each phase. The name of the phase is also the operation."""
+    """Return a measure in bytes per second for each phase. The setting "operation" is the name of the phase."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in operations per second for each phase. The name of the phase is also the operation."""
+    """Return a measure in operations per second for each phase. The setting "operation" is the name of the phase."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
-# The measures of the two phases of ``Context.write_and_read``.
+# The measures of the two phases that ``Context.write_and_read`` returns.
 WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a line for each name that has cells, with the numeric factor as x."""
+    """Return a series for each name that has cells. x is the level of the numeric factor."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -40,12 +40,12 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the operation of a measured cell as text."""
+    """Return the operation of a measured cell as text, the default label of a bar."""
     return gettext(str(cell.settings["operation"]))
 
 
 def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
-    """Return a series of bars, one category for each cell."""
+    """Return one series of bars: a category for each cell."""
     return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
@@ -56,7 +56,7 @@ def log_values(cell: Measured) -> dict[int, float]:
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return block -> log of the mean over all cells. Skip blocks that lack one of the cells."""
+    """Return block -> log of the mean over all cells. Skip blocks that did not measure all these cells."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -77,9 +77,9 @@ def ask(
     mean: Mean | None = None,
     remark: str = "",
 ) -> list[Question]:
-    """Return a list with the question "which option is best?", or an empty list if fewer than two were measured.
+    """Return a list with the question "which option is best?"; empty if fewer than two options were measured.
 
-    An option is judged by the ``mean`` of its cells. Without ``mean``, only the first cell of an option counts.
+    An option's value is the ``mean`` of the option's cells, or without ``mean`` the first cell alone.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -94,14 +94,14 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return a list with the question "which level of the factor is enough?", empty with fewer than two levels."""
+    """Return a list with the question "which level of the factor is enough?"; empty with fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return an interval with the name (``of``) and the unit of its quantity."""
+    """Return the interval together with the name (``of``) and the unit of the estimated quantity."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
@@ -112,11 +112,11 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-# An operation that takes less time did not reach a server.
+# An operation that takes less time was answered by a cache, without a server.
 _ROUND_TRIP_S = 10e-6
-# Reads count as cached if the servers sent a smaller share of the data.
+# A read was answered by a cache if the servers sent less than this share of the data.
 _SERVED_SHARE = 0.5
-# Operations on files that earlier phases of the same plan have created.
+# Operations on names that earlier phases of the same plan created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 # One request returns many directory entries, so the time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
@@ -125,8 +125,8 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether the dentry or inode cache of this node answered an operation on newly created names.
 
-    On a local file system, assume that the cache answered, because these caches are not dropped between phases. On a
-    network file system, the cache answered if an operation took less than 10 us. Directory listings do not count.
+    Assumed on a local file system, because these caches are not dropped between phases. On a network file system, the
+    cache answered if an operation took less than 10 us. Directory listings do not count.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -141,10 +141,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a cache of this node's client answered most of a read, so that its rate is not the file system's.
+    """Return whether a cache of this node's client answered most of a read. Then the rate is not the file system's.
 
-    With server counters: whether the servers sent less than half of the data in the median trial. The counters cover
-    all phases of a trial. Without counters: whether a buffered read used a client cache that cannot be dropped.
+    With server counters: whether the servers sent less than half of the data in the median trial (the counters cover
+    all phases). Without counters: whether the read was buffered and used a client cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
@@ -178,7 +178,7 @@ def level_text(factor: str, value: Setting) -> str:
 
 
 def title_of(cell: Measured) -> str:
-    """Return the title of a cell: its operation, then the levels of its other factors. Bare numbers are left out."""
+    """Return the title of a cell: operation, then levels of all other factors, without levels that are bare numbers."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
     texts = {name: level_text(name, value) for name, value in levels.items()}
     ordered = sorted(texts, key=lambda name: name != "operation")

@@ -1,4 +1,4 @@
-"""data-per-process: amounts at which writes saturate and reads leave the cache. Tian et al. (2020, S1), section 3.2."""
+"""data-per-process: data sizes at which writes saturate and reads leave the cache. Tian et al. (2020, S1), 3.2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.studies.compose import ask, ask_level, lines
 from strakes.studies.study import BANDWIDTH, PER_RANK_STEP, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
-# Reads count as uncached if the page cache held a smaller share of the data.
+# A read counts as uncached if less than this share of the data was in the page cache before.
 _CACHED_SHARE = 0.5
 
 
@@ -30,7 +30,7 @@ class DataPerProcess(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each amount of data; skip amounts beyond the usable space."""
+        """Return a cell for each number of bytes per rank. Skip numbers that exceed the usable space."""
         measures = (
             Measure("write", "bytes_per_s", {"operation": "write"}),
             Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
@@ -51,7 +51,7 @@ class DataPerProcess(Study):
             yield self.cell(context, f"{level}", {"data_bytes": level, "ranks": context.team}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by data per rank, with lines for cached and for uncached reads, and the published advice."""
+        """Return a figure of bandwidth by data per rank (writes and both kinds of reads), with the published advice."""
         drawn = lines(
             "data_bytes",
             (
@@ -68,7 +68,7 @@ class DataPerProcess(Study):
         return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions how much data per process is enough for writes, and how much faster cached reads are."""
+        """Return "How much data per process is enough for writes?" and "How much faster are cached reads?"."""
         questions = ask_level(
             self.name, "write", gettext("data per process, writes"), results.where(operation="write"), "data_bytes"
         )
@@ -81,14 +81,14 @@ class DataPerProcess(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the amount of data at which reads leave the page cache."""
+        """Return one finding: the data size at which reads leave the page cache."""
         cached = results.where(cache="as written")
         return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
-        """Return the amount of data at which the page cache held less than half of the data before the read.
+        """Return the finding on the data size at which the page cache held less than half of the data before reads.
 
-        The amount is unknown if the share in the cache cannot be read. It is not estimated from the memory size.
+        The verdict is "unknown" if the share in the cache cannot be read. The size of the RAM is not used instead.
         """
         evidence = results.ids(cached)
         shares = [
@@ -134,7 +134,7 @@ class DataPerProcess(Study):
 
 
 def _levels(context: Context) -> list[int]:
-    """Return the amounts per rank in bytes, up to --data-per-rank if it was given."""
+    """Return the data sizes per rank in bytes, up to --data-per-rank if given."""
     if context.data_per_rank is None:
         return list(_LEVELS)
     asked = context.amount_bytes(1, PER_RANK_STEP)
@@ -142,7 +142,7 @@ def _levels(context: Context) -> list[int]:
 
 
 def _resident_share(cell: Measured) -> float | None:
-    """Return the median share of the data that was in the page cache before the read, or None if it is unknown."""
+    """Return the median share of the data in the page cache before the read, or None if the share is unknown."""
     known = [
         seen.sample.cache.resident_before_bytes / seen.sample.bytes
         for seen in cell.observations

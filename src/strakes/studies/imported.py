@@ -1,4 +1,4 @@
-"""Rates measured by another tool, presented as a study. The only findings are the statements of that tool."""
+"""Present rates that another tool measured as a study. The only findings are the statements of that tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ImportedResults(Study):
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures of the imported rates, one in B/s and one in op/s."""
+        """Return two figures of the imported rates: one in B/s, one in op/s."""
         return self.of_phases(results, gettext("operation"), lambda cell: cell.id.rsplit(":", 1)[0])
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -34,12 +34,12 @@ class ImportedResults(Study):
         return [self.finding(f"stated-{index}", text, "measured", evidence) for index, text in enumerate(stated, 1)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return every imported rate."""
+        """Return every imported rate as a headline."""
         return [Headline(cell.id.rsplit(":", 1)[0], cell.id) for cell in results.where()]
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning that the rates are imported, and a warning for each note of the parser of the file."""
+    """Return a warning that the rates are imported, and one for each note that the parser made about the file."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
         "These figures come from {tool}, not from strakes: single points without intervals, measured under "
@@ -59,7 +59,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
 
 
 def imported_scope(imported: Mapping[str, Any]) -> str:
-    """Return where the rates come from: the tool, the format and the file."""
+    """Return a text on the source of the rates: the tool, the format and the file."""
     origin = gettext(
         "imported from {tool} ({format}, {file})",
         tool=imported["tool"],

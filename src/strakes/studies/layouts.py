@@ -1,4 +1,4 @@
-"""layouts: progressive, data-on-metadata, overstriped and pool layouts compared."""
+"""layouts: comparison of progressive, data-on-metadata, overstriped and pool layouts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strakes.studies.compose import WRITE_AND_READ, ask, bars, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, power_of_two_at_most
 from strakes.targets.lustre_layouts import layout_from
 
-# The baseline of the headlines: one stripe on one data target.
+# Label of the baseline layout in the headlines: one stripe on one data target.
 _ONE_STRIPE = "one stripe"
-# Small enough to be stored completely on a metadata target.
+# File size small enough for a metadata target to store the whole file.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -28,7 +28,7 @@ _OPERATIONS = {
 
 
 class Layouts(Study):
-    """Rates of 64 KiB files and of large files in each layout that the file system offers."""
+    """Rates of files of 64 KiB and of large files, in each layout that the file system offers."""
 
     name = "layouts"
     title = "Kinds of layouts"
@@ -55,7 +55,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # Each rank reads the files of another rank, so that the cache of its client does not answer all reads.
+            # A client's cache would answer reads of own files, so each rank reads the files of another rank.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *context.write_and_read(min(MIB, large), large),
@@ -65,7 +65,7 @@ class Layouts(Study):
         return self.cell(context, name, settings, phases, measures, layout=layout_from(options))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure with the rates of all layouts for each operation."""
+        """Return a figure for each operation, with the rates of all layouts."""
         return [
             self.figure(
                 [bars(gettext(words), cells, lambda cell: gettext(str(cell.settings["layout"])))],
@@ -94,7 +94,7 @@ class Layouts(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates with one stripe."""
+        """Return the rates with the baseline layout, one stripe."""
         return [
             Headline(gettext("{files}, one stripe", files=gettext(words)), cell.id)
             for operation, words in _OPERATIONS.items()

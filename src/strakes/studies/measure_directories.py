@@ -1,4 +1,4 @@
-"""Make the directories of cells, with their layout or placement on servers, and verify layout and placement."""
+"""Create the directories of cells with a layout or a placement on servers, and verify the result."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from strakes.targets.description import Layout, Placement, layout_differences, p
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
-# Name of a file that prevents a directory from being empty.
+# Name of the file that keeps a directory from being empty.
 _NEVER_EMPTY = "stays"
 # Number of placements made in parallel. Calls mostly wait, so twice the number takes about half the time.
 _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Make ``workspace/name`` as ``place`` describes; return the resulting placements for the stored run.
+    """Create the directory ``workspace/name`` with its placement. Return the resulting placements, for the stored run.
 
-    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement differs.
+    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement is not as required.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor
@@ -47,13 +47,13 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
         calls.call("mkdir", *others)
     if place.kept and place.entries:
-        # CephFS hands an empty pinned directory back to its parent's rank.
+        # CephFS gives an empty pinned directory back to the rank of its parent directory, so put a file into it.
         calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
     return given
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Try a placement with temporary directories; return the reason if it fails, or an empty text."""
+    """Try to place temporary directories as required. Return the reason if that fails, else ""."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -69,7 +69,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan of the next round in a growing pool of files, with file names that no earlier round used.
+    """Return the plan for a later round in a growing pool of files, with file names that no earlier round used.
 
     >>> from strakes.studies.small_files import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -83,7 +83,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the number of rounds that may have made files: recorded rounds, and a round for each interruption."""
+    """Return how many rounds may have made files: all recorded rounds, and a round for each interruption."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
@@ -107,10 +107,10 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A requested layout, and the layout that new files get (``given``).
+    """A requested layout, and the layout that new files really get (``given``).
 
-    ``differences`` contains a message for each value that differs. If the file system refused the layout, ``given`` is
-    None and ``differences`` contains the reason.
+    ``differences``: a message for each value that differs from the request. If the file system refused the layout,
+    ``given`` is None and ``differences`` contains the reason.
     """
 
     wanted: Layout
@@ -119,7 +119,7 @@ class GivenLayout:
 
 
 class LayoutDirectories:
-    """The directories for plans: the workspace itself, and a directory in the workspace for each layout."""
+    """The directories for plans: the workspace itself, and one directory in the workspace for each layout."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -127,9 +127,9 @@ class LayoutDirectories:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Make the missing directories for the layouts of these cells; return requested and given layouts.
+        """Create the missing directories for the layouts of these cells. Return the requested and given layouts.
 
-        A directory whose layout differs from the requested one is removed.
+        A directory with another layout than requested is removed again.
         """
         wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
         return [self._make(one) for one in wanted if one not in self._made]
@@ -154,7 +154,7 @@ class LayoutDirectories:
         if differences:
             calls.call("rmdir", str(place))
         else:
-            # The engine works only in directories that contain the marker file.
+            # The engine refuses directories without the marker file.
             calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)

@@ -1,4 +1,4 @@
-"""Server counters of each trial: read before and after it, and stored as differences. The time for it is limited."""
+"""Server counters before and after each trial, stored as differences. The time for reading counters is limited."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Maximum share of the elapsed time that reading counters may take. Slow counters are read less often.
+# Maximum share of the elapsed time for reading counters. If reading is slow, counters are read less often.
 _SHARE = 0.05
-# Between two plans strakes causes no load, so the reading after a plan is reused before the next plan for this time.
+# Maximum age of a reading after a plan that is reused before the next plan, because strakes is idle in between.
 _FRESH_S = 0.25
-# A slow reading is reused for this multiple of its duration.
+# Reuse a slow reading for this multiple of its duration.
 _FRESH_SHARE = 0.5
 # File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
-# Difference in seconds from which the clock of a server is not trusted; NTP keeps clocks within a second.
+# Minimum difference in seconds to distrust a server's clock. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0
 
 
@@ -47,7 +47,7 @@ class TargetWatch:
         self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the counters before a trial. With ``needed``, read them even if that exceeds the allowed share."""
+        """Read the counters before a trial. With ``needed``, read them even if the allowed share of time is used up."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -55,11 +55,11 @@ class TargetWatch:
         age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
         fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
-        # A target that has no counters now, for example without --servers, will have none later.
+        # A target without counters now, for example for lack of --servers, will not have counters later.
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the growth of each counter in the trial, and counters that are unreliable; both empty if not read."""
+        """Return the growth of counters in the trial, and the unreliable counters. Both are empty if none was read."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -71,7 +71,7 @@ class TargetWatch:
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
         """Return when servers were unavailable to this client, from records or counters of the file system."""
         remembered: list[Interruption] = []
-        # If the query is slow, make it only if a server was lost or the trial took much longer than the query.
+        # If the query is slow, make it only if a server was lost, or if the trial took much longer than the query.
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
             remembered += self._target.interruptions()
@@ -82,7 +82,7 @@ class TargetWatch:
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # The client may have missed the loss of a server. Times that the server recorded are better than the trial's.
+        # The client may not have noticed the loss of a server. Times that the server recorded are better than ours.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}
@@ -109,14 +109,14 @@ class TargetWatch:
 
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
-    """Return the counters whose names all file systems share. Zeros are included: they show an unused target."""
+    """Return the counters whose names are common to all file systems, including zeros, which show an unused target."""
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
 
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
-    """Return the interruption with the clients that the server evicted; if ``whole``, also with the server's times."""
+    """Return the interruption with the number of evicted clients and, with ``whole``, the server's recorded times."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
         return interruption  # the recovery belongs to an earlier interruption
     if interruption.evicted_clients is None:
@@ -124,6 +124,6 @@ def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, 
     if not whole or recovery.started_unix_s is None:
         return interruption
     if (ahead_s := recovery.started_unix_s - (interruption.ended_unix_s or math.inf)) >= _CLOCKS_DIFFER_S:
-        return replace(interruption, clock_ahead_s=ahead_s)  # a recovery after the trial cannot have been noticed in it
+        return replace(interruption, clock_ahead_s=ahead_s)  # a recovery noticed in the trial cannot begin after it
     ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
     return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

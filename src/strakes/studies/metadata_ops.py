@@ -24,7 +24,7 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# Numbers of ranks in a figure, whose lines grow in proportion. With more, a further figure has ranks on its axis.
+# Maximum numbers of ranks in one figure; the lines grow in proportion. With more, another figure has a ranks axis.
 _FEW_LEVELS = 2
 # Operations in execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
@@ -51,23 +51,23 @@ _LINES = {
 
 
 class MetadataOps(Study):
-    """Rate of each operation by number of ranks, in a directory for each rank and in one shared directory."""
+    """Rate of each operation by number of ranks, in a separate directory for each rank and in one shared directory."""
 
     name = "metadata-ops"
     title = "Metadata operations"
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
-    # Zeng et al.: 60 to 70 % higher on SSDs than on disks. A ratio within 10 % of this range counts as equal.
+    # Published ratio, SSDs to disks: 1.6 to 1.7 (Zeng et al.). Ratios within 10 % of this range count as equal.
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks and kind of directory; skip a cell if too few files may be created."""
+        """Return a cell for each number of ranks and kind of directory. Skip a cell if too few files may be created."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         directories: tuple[Literal["unique", "shared"], ...] = ("unique", "shared")
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # one rank cannot share a directory, and the publication used one directory per rank
+                    continue  # a single rank shares with nobody, and the publication used one directory per rank
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
@@ -75,18 +75,18 @@ class MetadataOps(Study):
                     yield self._cell(context, ranks, directory, most=most)
 
     def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
-        """Return a cell: all operations with --full; else mdtest's six if ``most``, or only three of them."""
+        """Return a cell with all operations (--full), with mdtest's six (``most``), or with three of the six."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        # Remove all files: the engine creates a set of files again only if no file of the set is left.
+        # The removal must not stop early: the engine creates a set of files again only if none of its files is left.
         removal = AMOUNT if most else stop
         phases = [
             MetadataPhase(each, each, where, items, stop=removal if each == "file-remove" else stop)
             for each in operations
         ]
         if most:
-            # Some file systems create files slowly in a directory from which many files were removed. The time limit is
-            # shorter, because on a slow file system the earlier phases have already used their whole limits.
+            # Some file systems create files slowly in a directory from which many files were removed. This phase has a
+            # shorter time limit, because on a slow file system the earlier phases have already used their whole limits.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -95,7 +95,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # Creates with fsync, like a metadata server that commits each change to its device before it replies.
+            # Creates with fsync: like a metadata server that commits each change to the device before replying.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
@@ -111,9 +111,9 @@ class MetadataOps(Study):
         return self.cell(context, f"{where}/{ranks}", settings, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the rates of all operations, and figures of the rates by ranks, with published results."""
+        """Return a figure of the rates of all operations, and figures of rates by ranks, with published results."""
         levels = results.levels("ranks")
-        # Show the lowest and the highest number of ranks; the figure by ranks shows those in between.
+        # Show the lowest and highest number of ranks; the figure by number of ranks shows all numbers between.
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
         drawn = [
             _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
@@ -130,7 +130,7 @@ class MetadataOps(Study):
         return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """Return the rate of mdtest's six operations by number of ranks, as in the published figures 5 to 8."""
+        """Return figures of mdtest's six operations: rate by number of ranks, as in the published figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
@@ -145,7 +145,7 @@ class MetadataOps(Study):
         ]
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
-        """Return the device utilisation during mdtest's six operations and during creates with fsync."""
+        """Return findings on the device utilisation during mdtest's six operations and during creates with fsync."""
         cells = results.beside("device_busy", directory="unique", ranks=ranks)
         cells = [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
         if not cells:
@@ -153,7 +153,7 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # The utilisation is negligible, so the operations do not use this device.
+        # The operations do not use this device, because its utilisation is negligible.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         device = "device of the file system" if results.facts.get("block_device") else "busiest device of this node"
@@ -172,7 +172,7 @@ class MetadataOps(Study):
         return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return questions: own or shared directories, how many ranks are enough, cost of creating after removals."""
+        """Return questions: own or shared directories, enough ranks, and the cost of creating files after removals."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -197,12 +197,12 @@ class MetadataOps(Study):
         return [*questions, *ask(self.name, "churned", gettext("creating"), options, advises=False)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the utilisation of the busiest device with the most ranks."""
+        """Return the finding on the device utilisation with the most ranks."""
         ranks = results.levels("ranks")
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return mdtest's six operations in own directories, by number of ranks, most first (published figure 7)."""
+        """Return cells of mdtest's six operations in own directories, by ranks, most first (published figure 7)."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
@@ -213,7 +213,7 @@ class MetadataOps(Study):
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return create, stat and remove rates with the most ranks, without rates that this node's cache determines."""
+        """Return the rates of create, stat and remove with the most ranks, unless this node's cache determined them."""
         ranks = results.levels("ranks")
         one, several = "{operation} ({count} rank)", "{operation} ({count} ranks)"
         return [
@@ -225,6 +225,6 @@ class MetadataOps(Study):
 
 
 def _in_order(name: str, cells: Sequence[Measured]) -> Series:
-    """Return a series with a category for each operation, in execution order."""
+    """Return a series with one category for each operation, in execution order."""
     order = [*OPERATIONS, *_TITLES.values()]
     return bars(name, sorted(cells, key=lambda cell: order.index(str(cell.settings["operation"]))))

@@ -21,12 +21,12 @@ from strakes.studies.study import OPERATIONS, Cells, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Labels of the two placements that the study compares at every number of targets.
+# Labels of the two kinds of placement, which are compared for every number of targets.
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Settings within 10 % of each other count as alike. If hashing unbalances the targets by more than 10 %, the finding
-# states the number of directories that would reduce the imbalance.
+# Settings within 10 % of each other count as alike. If hashing makes one target more than 10 % busier than an even
+# share, the finding names the number of directories that would reduce the imbalance.
 _BALANCED_SHARE = 0.1
-# Findings about the requests of each metadata target. _UNKNOWN: by whether the targets without counters are known.
+# Findings on the requests that each metadata target served. _UNKNOWN: by whether uncounted targets are known.
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _UNKNOWN = {
@@ -34,7 +34,7 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# If the targets served fewer requests than this share of the operations, the client's cache answered the others.
+# If the targets served fewer requests than this share of the operations, the client's cache answered the rest.
 _ALL_SERVED_SHARE = 0.9
 
 
@@ -51,7 +51,7 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return cells for growing numbers of metadata targets, with manual and automatic placement."""
+        """Return cells for 1 to N metadata targets, each number with manual and with automatic placement."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
@@ -63,7 +63,7 @@ class NamespaceScaling(Study):
                 f"{most or 'no'} metadata target is visible here ({context.file_system}); two or more are needed"
             )
             return
-        # Each rank has a directory. By default, each target serves the same number of ranks.
+        # Each rank has a directory. By default, every target serves the same number of ranks.
         ranks = context.most_ranks or most * math.ceil(max(4, context.team) / most)
         yield self._cell(context, "manual", targets[:1], ranks, of=most)
         for number in range(ranks + 1, most + 1):
@@ -74,7 +74,7 @@ class NamespaceScaling(Study):
 
     def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
-        # Each rank stats the files of another rank, because clients cache attributes of files that they created.
+        # Clients cache the attributes of files that they create, so each rank stats the files of another rank.
         phases = tuple(
             MetadataPhase(
                 operation,
@@ -92,7 +92,7 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # The publication also striped subdirectories (lfs mkdir -D). CephFS only distributes ranks' directories.
+            # Stripe subdirectories on Lustre, as published (lfs mkdir -D). CephFS distributes only ranks' directories.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
@@ -101,7 +101,7 @@ class NamespaceScaling(Study):
         return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure for each operation: its rate by targets and placement, with the published result."""
+        """Return a figure for each operation: rate by number of targets and placement, with the published result."""
         theirs = self.published(
             gettext(
                 "Booher and Kulkarni (Lustre): rates grew with the number of metadata targets if directories were "
@@ -139,7 +139,7 @@ class NamespaceScaling(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions which placement is best for all operations, and how many targets are enough for each."""
+        """Return "Which placement is best for all operations?" and, by operation, "How many targets are enough?"."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -162,13 +162,13 @@ class NamespaceScaling(Study):
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return each target's share of the requests, for manual and for automatic placement."""
+        """Return findings on each target's share of the requests, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Return findings about the requests of each target, by the counters of the servers or else of this client."""
+        """Return findings on the requests of each target, by the servers' counters or, without these, the client's."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -203,14 +203,14 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{told}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre also distributes the files of a striped directory, so hashes of directories do not decide the balance.
+        # Lustre also distributes the files of a striped directory, so the hashes of directories do not matter there.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return a sentence about the expected imbalance when directories are hashed, or an empty text if below 10 %."""
+    """Return a sentence on the expected imbalance if directories are placed by a hash, or "" if below 10 %."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED_SHARE:
         return ""
@@ -225,14 +225,14 @@ def _imbalance(directories: int, targets: int) -> str:
     )
 
 
-# Key of one trial of a cell. Server counters cover all phases of a trial.
+# Identifies one trial of a cell. Server counters cover all phases of a trial.
 _Run = tuple[int, str, float]
 
 
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str], dict[str, float]]:
-    """Return trial -> requests of each metadata target, targets without a count in some trial, and sums of the others.
+    """Return trial -> requests of each metadata target, the targets that lack a count, and the sums of all others.
 
     A trial is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` targets
     have a count, or if all counts are zero.
@@ -274,7 +274,7 @@ def _sent_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """Return the cells of one operation and placement by number of targets. Placements share the one-target cell."""
+    """Return one operation's cells with this placement, by number of targets. All placements share the first cell."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1

@@ -1,6 +1,6 @@
-"""Protection of other users: a probe measures their latencies, and the load is reduced if latencies are too long.
+"""Protection of other users: a probe measures latencies, and the load is reduced if the latencies are too long.
 
-The probe is a second engine. In a separate directory it starts a few operations per second on a fixed schedule.
+The probe is a second engine in another directory. It starts a few operations per second on a fixed schedule.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
 # The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution,
-# 8% of windows reach this number if 1% of operations are slow, and 99.8% reach it if 10% of operations are slow.
+# this happens in 8% of windows if 1% of operations are slow, and in 99.8% of windows if 10% are slow.
 WINDOW, TOO_MANY = 100, 3
-# Share of the time for which each rank works, at each step of the load. After the last step the measurement stops.
+# Share of time in which each rank works, for each step of the load. After the last step the measurement stops.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Consecutive fast operations after which the load is raised. The number doubles whenever a raise had to be undone.
+# Number of successive fast operations to raise the load. The number doubles if raising had to be undone.
 CALM = 600
-# Rate of each kind of operation, per second: a negligible load that still shows a slowdown within seconds.
+# Rate of each kind of operation, per second. The load is negligible, but shows a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
 # Duration of one plan in seconds. The next plan follows immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
-# Minimum seconds and minimum number of operations between reports of the engine. A report costs more than an operation.
+# Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value (manual page sched(7)): the probe has nine times the weight of other processes, because the processors of
-# other users do not run our measurement.
+# Nice value of the probe (manual page sched(7)): nine times the weight of other processes. The probe represents users
+# whose processors our measurement does not load, so it must not wait for a processor.
 _NICE = -10
-# Before the measurement, the probe runs alone: _WARM_UP_S with cold caches, which do not count, and then _ALONE_S.
+# Before the measurement, the probe runs alone: for _WARM_UP_S with cold caches (not counted), then for _ALONE_S.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
 # Pause after a cancelled trial: until no operation was slow for _QUIET_S, but at most _REST_S.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# If the probe has no results for the limit plus this time, it is blocked itself, which counts as slow operations.
+# Seconds without a result, beyond the latency limit, after which the probe counts as blocked, and thus as slow.
 _SILENT_S = 2.0
-# Accepted values of --neighbour: below 1 ms, scheduling of the probe dominates; above 1 minute, nobody is protected.
+# Valid limits of --neighbour. Below 1 ms, scheduling of the probe dominates; above 1 minute, nobody is protected.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 
 @dataclass(frozen=True)
 class Felt:
-    """One operation of the probe: kind of operation, and whether it took longer than the limit."""
+    """One finished operation of the probe: its kind, and whether it took longer than the limit."""
 
     kind: str
     slow: bool
@@ -77,7 +77,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """State of the controller: the allowed ``share`` of the load, or ``stopped``.
+    """State of the controller: the allowed ``share`` of the load, or ``stopped``. Immutable.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -99,7 +99,7 @@ class Control:
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return the state of the controller after one more operation."""
+        """Return the state of the controller after one further operation."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -109,7 +109,7 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """Return the state with the load reduced by one step and without the latencies under the higher load."""
+        """Return the state after reducing the load by one step. Forgets operations under the higher load."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
@@ -117,7 +117,7 @@ class Control:
 
 
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
-    """Return the plan of the probe, with one rank for each kind of operation.
+    """Return the probe's plan, with one rank for each kind of operation.
 
     The kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB and fsync.
     """
@@ -129,7 +129,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """Runs the probe in a thread while the context is open. ``take`` returns new operations."""
+    """Runs the probe in a thread while the context is open. ``take`` returns the new operations."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -143,9 +143,9 @@ class Probe:
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        # Start the engine in the thread of the caller, so that the caller gets the exception if the engine is missing.
+        # Start the engine in the caller's thread, so that the caller gets the exception if the engine is missing.
         hello = self._engine.start()
-        with suppress(OSError):  # without the privilege, latencies include the processor load of strakes
+        with suppress(OSError):  # without the privilege, latencies include waits for processors that strakes uses
             os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
         self._thread.start()
         return self
@@ -156,13 +156,13 @@ class Probe:
         self._stopping.set()
         self._engine.cancel()
         if isinstance(error, ServersDeadError):
-            self._engine.cancel()  # a second cancel ends the engine immediately
+            self._engine.cancel()  # a second call of cancel ends the engine immediately
             return
         self._thread.join(_JOIN_S)
         self._engine.close()
 
     def take(self) -> list[LoggedOperation]:
-        """Return operations since the last call in order of arrival. Raises MeasurementError if the probe failed."""
+        """Return the operations since the last call in order of arrival. Raises MeasurementError for a failed probe."""
         if self._failed is not None:
             raise self._failed
         return [self._felt.popleft() for _ in range(len(self._felt))]
@@ -195,7 +195,7 @@ class Probe:
 
 
 def parse_neighbour(text: str) -> float:
-    """Parse --neighbour; return the limit of other users' 99th percentile latency in seconds. Raises BadInputError.
+    """Parse --neighbour: return the limit for the 99th percentile of latencies, in seconds. Raises BadInputError.
 
     >>> parse_neighbour("p99=20ms")
     0.02
@@ -233,7 +233,7 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
         kinds[kind] = {
             "operations": len(own),
             "slow": sum(is_slow(operation, limit_s) for operation in own),
-            # Percentiles by nearest rank: with fewer than 100 values, p99 is the maximum.
+            # Nearest-rank percentiles: with fewer than 100 values, p99 is the maximum.
             "median_s": took[(len(took) - 1) // 2],
             "p99_s": took[math.ceil(0.99 * len(took)) - 1],
             "longest_s": took[-1],
@@ -261,7 +261,7 @@ class Neighbour:
         self._alone = 0  # number of operations before the measurement
         self._of_visit = 0  # index of the first operation of the trial
         self._heard_s = time.time()
-        # Operations that were due before this time ran under another load and do not count.
+        # Operations that were due before this time ran under another load, so they do not count.
         self._counts_from_s = self._heard_s + _WARM_UP_S
 
     @property
@@ -305,7 +305,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return a progress callback. If ``may_yield``, it cancels the trial when the load must be reduced."""
+        """Return a progress callback. With ``may_yield``, it cancels the trial if the load must be reduced."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -321,12 +321,12 @@ class Neighbour:
         return {key: value for key, value in found.items() if key != "kinds"}
 
     def summary(self) -> NeighbourFelt:
-        """Return the latencies before and during the measurement."""
+        """Return the latencies before and during the measurement, to be stored with the run."""
         alone, since = (latencies(some, self.limit_s) for some in (self._all[: self._alone], self._all[self._alone :]))
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
-        """Process new operations; return whether the load must be reduced."""
+        """Process the probe's new operations. Return whether the load must be reduced."""
         now_s = time.time()
         new = self._probe.take()
         self._all += new
@@ -343,13 +343,13 @@ class Neighbour:
         for event in felt:
             self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
-                # The load changes with the next trial. Operations before the next trial do not count.
+                # The load changes with the next trial, so operations before the next trial do not count.
                 self._counts_from_s = math.inf
                 return self._control.step > before.step or self._control.stopped
         return False
 
     def _rest(self) -> None:
-        """Wait until effects of the cancelled trial have ended, so that they do not count against the next trial."""
+        """Wait until the effects of a cancelled trial have ended, so that they do not count against the next trial."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)

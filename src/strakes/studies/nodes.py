@@ -19,14 +19,14 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates
 from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
-# Titles of questions, by operation.
+# Titles of the questions, by operation.
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
-# A node below this share of the median rate of all nodes is slow. At 1.0, the slowest of equal nodes would be slow.
+# Nodes below this share of the median rate of all nodes are slow. At 1.0, the slowest of equal nodes would be slow.
 _SLOW_SHARE = 0.9
 
 
 class NodesStudy(Study):
-    """Rates of a growing number of nodes, with the same number of ranks each. Each node reads files of another node."""
+    """Rates by number of nodes, with equal numbers of ranks on each node. Each node reads the files of another node."""
 
     name = "nodes"
     title = "Nodes"
@@ -36,7 +36,7 @@ class NodesStudy(Study):
     elsewhere = "Start ranks on several nodes: --launcher mpi with --hosts A,B, or --launcher slurm in a job."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of nodes, with equal numbers of ranks per node; skip the study on one node."""
+        """Return a cell for each number of nodes, with equal numbers of ranks per node. Skip the study on one node."""
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
             return [self.skipped(reason, nodes=1)]
@@ -56,7 +56,7 @@ class NodesStudy(Study):
         return self.cell(context, f"{nodes}", settings, phases, measures, ranks_per_node=each)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth and create rate by number of nodes."""
+        """Return figures of bandwidth and of the create rate by number of nodes."""
         data = lines("nodes", ((gettext(operation), results.where(operation=operation)) for operation in _DATA))
         creates = lines("nodes", [(gettext("files created"), results.where(operation="create"))])
         y, by_nodes = (gettext("bandwidth of all nodes"), "B/s"), gettext("nodes")
@@ -67,7 +67,7 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return a finding about the slowest node for each operation."""
+        """Return a finding on the slowest node, for each operation."""
         return [
             self._slowest(operation, cells[-1], results)
             for operation in _TITLES
@@ -116,7 +116,7 @@ def levels(nodes: int) -> list[int]:
 
 
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
-    """Return node -> its rate in each sample, divided by the median rate of all nodes in that sample.
+    """Return node -> rates in all samples, each divided by the median rate of all nodes in the same sample.
 
     >>> from strakes.model.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
@@ -139,6 +139,6 @@ def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def _rate(rows: Sequence[Mapping[str, float]]) -> float:
-    """Return the operations per second of all ranks of a node together."""
+    """Return the operations per second of a node: the sum over all ranks of the node."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0

@@ -14,11 +14,11 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
-# The number of ranks, between the fewest and the most, that is measured even in a short budget.
+# A number of ranks between the fewest and the most. It is measured even with a short budget.
 _MIDDLE_RANKS = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _CREATE, _OPEN = "create and close", "open and close"
-# Operation -> part of the id of its question, and title of its question.
+# Operation -> last word of the question's id, and title of the question.
 _QUESTIONS = {
     _CREATE: ("create", "time to create and close a file each"),
     _OPEN: ("open", "time to open and close a file each"),
@@ -26,7 +26,7 @@ _QUESTIONS = {
 
 
 class OpenClose(Study):
-    """Seconds until every rank has opened and closed one file in a shared directory, either new or existing."""
+    """Seconds until every rank has opened and closed one file in a shared directory: a new file or an existing file."""
 
     name = "open-close"
     title = "Opening and closing files in parallel"
@@ -34,7 +34,7 @@ class OpenClose(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
+        """Return a cell for each number of ranks. Skip a cell if fewer than 8 files per rank may be created."""
         measures = (
             Measure("create", "seconds_per_item", {"operation": _CREATE}),
             Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
@@ -53,14 +53,14 @@ class OpenClose(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the time to open and close by number of ranks, with the published observation."""
+        """Return a figure of the seconds to open and close by number of ranks, with the published observation."""
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
         theirs = gettext("Tian et al. (2020): the cost grew fast above 1,024 processes (beyond this axis)")
         y = gettext("time for all ranks, one file each"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions how much longer the most ranks take than the fewest, to create and to open files."""
+        """For creating and for opening files, return "How much longer do the most ranks take than the fewest?"."""
         return [
             question
             for operation, (name, title) in _QUESTIONS.items()

@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`. A few cells, with extreme levels of a factor, answer each question."""
+"""overview: the questions of `strakes survey`. Each question is answered by a few cells with extreme levels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB
-# Numbers of ranks in the cells with many writing and with many creating processes.
+# Numbers of ranks in the cells "many writers" and "many creators".
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
-# Titles of questions, by operation.
+# Titles of the questions, by operation.
 _TITLES = {
     "request-size": {"write": "request size, buffered writes", "read": "request size, buffered reads"},
     "direct": {"write": "buffered or O_DIRECT, writes", "read": "buffered or O_DIRECT, reads"},
@@ -37,7 +37,7 @@ _TITLES = {
         "file-remove": "directories, removing files",
     },
 }
-# Labels of headlines, by operation, in the order of the headlines. Then labels of files and directories.
+# Labels of headlines by operation, in display order; below, labels of file and directory choices.
 _RATES = {
     "write": "{size} writes, fsync",
     "read": "{size} reads",
@@ -97,7 +97,7 @@ class Overview(Study):
         priority: int = 1,
         layout: Layout | None = None,
     ) -> Cell | SkippedCell:
-        """Return a cell that writes and reads ``total`` bytes; skip it if a rank's share holds too few requests."""
+        """Return a cell that writes and reads ``total`` bytes. Skip the cell if a rank has too few requests."""
         ranks = ranks or context.team
         each = total // ranks
         if FEWEST_CALLS * size > each or each % size:
@@ -143,7 +143,7 @@ class Overview(Study):
             yield self._transfer(context, f"stripes-{count}", total, files="shared-file", layout=layout, priority=3)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions about writes, then about reads, then about metadata."""
+        """Return the questions: first about writes, then about reads, then about metadata."""
         asked = [question for operation in ("write", "read") for question in self._on_data(results, operation)]
         return [*asked, *self._on_names(results)]
 
@@ -201,7 +201,7 @@ class Overview(Study):
         return asked + ask_level(self.name, "creators", gettext("processes in all, creates"), creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures: bandwidth by request size, and by number of processes."""
+        """Return two figures of bandwidth: by request size, and by number of processes."""
         drawn = (
             ("transfer_bytes", gettext("Request size"), gettext("request size"), "B"),
             ("ranks", gettext("Processes per node"), gettext("processes per node"), ""),
@@ -234,9 +234,9 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the headlines with the rates of advised settings, each after the usual rate of its operation.
+    """Return the headlines, with the rates of advised settings added after the usual rate of the same operation.
 
-    A rate is added if its number of processes is not the usual one, or if it is over 10 % above the usual rate.
+    A rate is added if it has another number of processes than usual, or if it is over 10 % above the usual rate.
     """
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
@@ -258,7 +258,7 @@ def with_advised(headlines: Sequence[Headline], results: Results, answers: Seque
 
 
 def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
-    """Return the rate of a cell as a headline. The usual number of processes is not named."""
+    """Return the rate of a cell as a headline. The text names the number of processes only if it is unusual."""
     levels = cell.settings
     texts = _DIRECT_RATES if levels.get("io") == "direct" else _RATES
     size = format_bytes(float(levels.get("transfer_bytes", 0)))
@@ -272,7 +272,7 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    """Return the total bytes of every cell. If possible, a rank's share is a multiple of the largest request."""
+    """Return the total bytes of every cell. If possible, the bytes per rank are a multiple of the largest request."""
     each = context.amount_bytes(context.team)
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
@@ -283,7 +283,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the cells with these settings, and with usual values of all others. "any" matches every value."""
+    """Return the cells with these settings and usual values of all other settings. "any" matches every value."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -296,7 +296,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return each level of the factor, ascending, with the cells that have usual values of all other factors."""
+    """Return each level of the factor, ascending, with the cells of that level that are otherwise usual."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

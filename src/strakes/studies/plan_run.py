@@ -1,4 +1,4 @@
-"""The user's own plan as a study with one cell, for ``strakes run PLAN.toml``."""
+"""The user's plan as a study with one cell, for ``strakes run PLAN.toml``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Fit = Callable[[Plan, int, int], Plan]
 class PlanRun(Study):
     """The phases of a user's plan.
 
-    ``plan``: None if stored results are presented. ``measured``: names of the phases to report, by default all phases.
-    ``fit``: reduces the plan to a number of bytes and files.
+    ``plan``: None to present stored results. ``measured``: names of the phases to report; empty means all phases.
+    ``fit``: function that reduces the plan to a number of bytes and files.
     """
 
     name = "plan"
@@ -40,16 +40,16 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
-        """Return name and fingerprint of the plan. Both must be equal when a run is resumed."""
+        """Return name and fingerprint of the plan. A run is only resumed if both are equal."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Cells:
-        """Return the plan as one cell, reduced to the available space; an empty list without a plan."""
+        """Return the plan as one cell, reduced to the available space. Empty without a plan."""
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
-        # The tests for cached reads need the kind of operation.
+        # The tests for cached reads use the setting "operation".
         measures = tuple(
             Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases
@@ -58,15 +58,15 @@ class PlanRun(Study):
         return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures with the rates of the phases, one in B/s and one in op/s."""
+        """Return two figures of the rates of phases: one in B/s, one in op/s."""
         return self.of_phases(results, gettext("phase"), lambda cell: str(cell.settings["phase"]))
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the accelerator utilisation of each epoch, and the hints that the I/O library used."""
+        """Return findings: the accelerator utilisation of each epoch, and the hints that the I/O library used."""
         return [*self._fed(results), *self._hints(results)]
 
     def _fed(self, results: Results) -> Sequence[Finding]:
-        """Return the accelerator utilisation of each epoch as a finding."""
+        """Return the accelerator utilisation of each epoch (training phase) as a finding."""
         findings = []
         for cell in results.beside("utilisation"):
             estimate = cell.estimate
@@ -84,7 +84,7 @@ class PlanRun(Study):
         return findings
 
     def _hints(self, results: Results) -> Sequence[Finding]:
-        """Return the hints that the I/O library reported for open files, one finding for files with equal hints."""
+        """Return the hints that the I/O library reported for open files: one finding for all files with equal hints."""
         told: dict[str, list[Measured]] = {}
         for cell in results.where():
             hints = cell.observations[-1].sample.effective.get("hints", {}) if cell.observations else {}
@@ -105,7 +105,7 @@ class PlanRun(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of every phase, and the accelerator utilisation of epochs."""
+        """Return the rate of every phase, and the accelerator utilisation of each epoch (training phase)."""
         fed = {cell.settings["phase"]: cell for cell in results.beside("utilisation")}
         headlines = []
         for cell in results.where():
@@ -117,7 +117,7 @@ class PlanRun(Study):
 
 
 def _cached(cell: Measured) -> str:
-    """Return a sentence about the share of an epoch's data in the page cache; empty if the share is negligible."""
+    """Return a sentence on the share of an epoch's data in the page cache, or "" if the share is negligible."""
     shares = [
         seen.sample.cache.resident_before_bytes / seen.sample.cache.file_bytes
         for seen in cell.observations
@@ -135,7 +135,7 @@ def _cached(cell: Measured) -> str:
 
 
 def _metrics(phase: WholePhase) -> tuple[Metric, ...]:
-    """Return the metrics of a phase. Epochs have two: samples per second and accelerator utilisation."""
+    """Return the metrics of a phase. An epoch has two: samples per second, and accelerator utilisation."""
     if isinstance(phase, TrainingPhase) and phase.operation == "train":
         return ("operations_per_s", "utilisation")
     by_operation = isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase)

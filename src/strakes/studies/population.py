@@ -16,12 +16,12 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
-# Number of steps. Twice the number locates a change of the rate more exactly, but halves the files of each step.
+# Number of steps. Twice the number shows more exactly where the rate changes, but halves the files of each step.
 _STEPS = 12
-# Number of rounds in each step, each with a rate. The median of five rates has an interval at 90%, of four none.
+# Number of rounds in each step; each has a rate. The median of five rates has an interval at 90%, of four none.
 _ROUNDS = 5
 KEPT = "population"
-# Published: after 40 million files, the rate had fallen by more than half.
+# Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _THEIR_IOWAIT = "iowait of StorNext's metadata server: 24 % before tuning, 16 % after"
 _THEIR_MEMORY = "memory of StorNext's metadata server: from 2 to 11 GB, then 16 GB and full"
@@ -30,7 +30,7 @@ _MEMORY = "Memory of the metadata servers: {first} at the beginning, {last} with
 
 
 class Population(Study):
-    """A pool of files that grows in steps of five rounds each, and is removed only at the end."""
+    """A pool of files that grows in steps of five rounds each. Files are removed only at the end."""
 
     name = "population"
     title = "A growing population of files"
@@ -39,9 +39,9 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each step of the growing population. Steps are smaller if space is short."""
+        """Return a cell for each step of the growing pool. Steps are smaller if space is short."""
         ranks = context.team
-        # Files per rank in a round, summed over all steps, and rounded up to reach the requested total.
+        # Number of files per rank and round, summed over all steps; rounded up to reach the requested total.
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
             ranks * _ROUNDS
@@ -62,7 +62,7 @@ class Population(Study):
             yield self.cell(context, f"{step:02}", settings, phases, measures, place=Place(kept=KEPT))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by size of the population, with the published drop."""
+        """Return a figure of files per second by number of existing files, with the published drop."""
         cells = results.where()
         if not cells:
             return []
@@ -79,9 +79,9 @@ class Population(Study):
         return [self.figure(line, (x, "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question whether files are created as fast in the full population as at the beginning."""
+        """Return the question "Are files created as fast at the end as at the beginning?"."""
         cells = results.where()
-        # Leave out the last step if the budget has cut it short, so that it has too few rounds.
+        # Leave out a last step that the budget cut short, because it has too few rounds.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
         options = [
             (gettext("{files} files", files=f"{int(cell.settings['files']):,}"), [cell])
@@ -98,7 +98,7 @@ class Population(Study):
         return [self._size(cells, results), *(more if len(cells) > 1 else ())]
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """Compare the number of created files with the planned number."""
+        """Return a finding that compares the number of created files with the planned number."""
         made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         if made >= planned:
@@ -110,7 +110,7 @@ class Population(Study):
         return self.finding("size", text, "inconclusive", results.ids(cells), needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Return a finding for the level shifts in the series of the rates of all rounds."""
+        """Return a finding on level shifts in the series of the rates of all rounds."""
         whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
         values = [value for cell in whole for value in cell.by_block().values()]
         where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
@@ -141,7 +141,7 @@ class Population(Study):
         ]
 
     def _load(self, results: Results) -> list[Finding]:
-        """Compare iowait and the memory of the servers in the first and in the last step."""
+        """Return findings that compare iowait and server memory in the first step and in the last step."""
         findings = []
         for metric, message, theirs in (
             ("iowait", _WAITING, _THEIR_IOWAIT),
@@ -161,7 +161,7 @@ class Population(Study):
         return findings
 
     def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Compare the rate of removing the whole population with the rate of creating it."""
+        """Return a finding that compares the rate of removing all files with the rate of creating them."""
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:
@@ -183,7 +183,7 @@ class Population(Study):
 def _steps(files: int) -> list[int]:
     """Divide ``files`` into at most 12 steps that differ by at most one file, the larger ones last.
 
-    A round's first file has the number (earlier rounds) * (files in a round): smaller later steps would reuse names.
+    Earlier rounds must not use later names: the first file of a round is number (earlier rounds) * (files in a round).
 
     >>> _steps(100), _steps(3)
     ([8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9], [1, 1, 1])

@@ -1,4 +1,4 @@
-"""processes-per-node: processes that saturate a node, and the bottleneck. After Tian et al. (2020, S1), section 3.3."""
+"""processes-per-node: number of processes that saturate a node. After Tian et al. (2020, S1), section 3.3."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from strakes.targets.description import Description, Layout
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB  # published transfer size
-# The second published factor: data per process, on files with a stripe count of 4 and stripes of 64 KiB.
+# Data per process, the second factor of the publication, on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 # Published stripe count (Tian et al. 2020).
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # A node is not the bottleneck if n data targets give it at least this share of n times the rate of one target.
 _NEARLY_SHARE = 0.9
-# Values of the setting "on" in the two cells of the bottleneck test.
+# Levels of the setting "on" in the two cells that test for a bottleneck.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
 
 
 class ProcessesPerNode(Study):
-    """Bandwidth of this node by number of ranks, which together move a fixed amount in calls of 64 KiB."""
+    """Bandwidth of this node by number of ranks. Together, the ranks move a fixed total in calls of 64 KiB."""
 
     name = "processes-per-node"
     title = "Processes per node"
@@ -39,7 +39,7 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks; with --full also cells for data per process and for data targets."""
+        """Return a cell for each number of ranks; with --full, also cells for data per process and for data targets."""
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
         if context.data_per_rank is not None:
@@ -61,7 +61,7 @@ class ProcessesPerNode(Study):
             yield from self._by_targets(context)
 
     def _by_amount(self, context: Context) -> Cells:
-        """Return the cells of the published table: every amount per process with every number of processes."""
+        """Return the cells of the published table: each data size per process with each number of processes."""
         stripes = context.striping
         layout = None
         if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
@@ -76,7 +76,7 @@ class ProcessesPerNode(Study):
                 yield self.cell(context, key, settings, phases, WRITE_AND_READ, layout=layout, priority=2)
 
     def _by_targets(self, context: Context) -> Cells:
-        """Return two cells with the same work, one on a single data target and one on all data targets."""
+        """Return two cells with the same work: one on a single data target, one on all data targets."""
         parts = context.description or Description("", "")
         if len(parts.data_targets) < 2:
             yield self.skipped("fewer than two data targets are visible here", on=_ALONE)
@@ -94,7 +94,7 @@ class ProcessesPerNode(Study):
             yield self.cell(context, f"on-{count}", settings, phases, WRITE_AND_READ, layout=where)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the bandwidth of the node by ranks, for the fixed total and for each amount per process."""
+        """Return figures of the node's bandwidth by ranks: with a fixed total, and for each data size per process."""
         amounts = [(each, format_bytes(float(each))) for each in results.levels("data_bytes")]
         of_node = [(gettext(operation), _of_node(results, operation)) for operation in _TITLES]
         of_amounts = [
@@ -117,7 +117,7 @@ class ProcessesPerNode(Study):
         return [self.figure(drawn, (gettext("processes on this node"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question how many processes are enough, for the fixed total and for each amount per process."""
+        """Return "How many processes are enough?": for the fixed total, and for each data size per process."""
         questions = [
             question
             for operation, title in _TITLES.items()
@@ -130,7 +130,7 @@ class ProcessesPerNode(Study):
         return questions
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published bottleneck test as a claim: writes to n data targets against n times the rate of one."""
+        """Return the published bottleneck test as a claim: n data targets reach n times one target's write rate."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if not alone or not together:
             return []
@@ -147,5 +147,5 @@ class ProcessesPerNode(Study):
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:
-    """Return the cells with the fixed total amount and the default layout."""
+    """Return the cells with the fixed total of data and the default layout."""
     return [cell for cell in results.where(operation=operation) if not cell.settings.keys() & {"data_bytes", "on"}]

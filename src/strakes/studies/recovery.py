@@ -1,4 +1,4 @@
-"""recovery: wait of clients in a metadata fail-over, by number of clients. After Zeng et al. (2021, S2), table 2."""
+"""recovery: waiting time of clients in a metadata fail-over, by number of clients. Zeng et al. (2021, S2), table 2."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
-# Number of clients -> priority; the smallest and the largest number come first. A client is a libcephfs session, which
-# takes 12 threads and 1.6 MB.
+# Number of clients -> priority; the smallest and the largest number are most important. A client is a libcephfs
+# session, which takes 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Number of files created immediately before the fault, and of clients that create these files. The new server replays
-# their journal: recovery with 50,000 files took two to three times as long as without.
+# Number of files created just before the fault, and of clients that create these files. The new server replays their
+# journal: recovery with 50,000 files took two to three times as long as without files.
 _IN_FLIGHT, _CREATORS = 50_000, 50
-# Largest number of clients with a published time (420 seconds).
+# Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds show the rate before the fault. Creations that are due during a stall are made after the stall, so the
-# schedule need not cover the recovery.
+# Three seconds show the rate before the fault. The schedule need not cover the recovery, because creations that are due
+# during the recovery are made afterwards.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -45,7 +45,7 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 class RecoveryStudy(Study):
     """Waiting times of clients in fail-over drills.
 
-    Each trial is one drill: clients create files on a fixed schedule, a fault is injected, and the fault is undone
+    Each trial is one drill: clients create files on a fixed schedule, and a fault is injected. The fault is undone
     before the next trial.
     """
 
@@ -75,7 +75,7 @@ class RecoveryStudy(Study):
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
         if files:
-            # Create files, which fill the journal that the new server has to replay.
+            # Creating files fills the journal that the new server must replay.
             per_client = math.ceil(files / clients)
             phases.append(
                 MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")
@@ -88,7 +88,7 @@ class RecoveryStudy(Study):
         return self.cell(context, key, settings, phases, measures, ranks=clients, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the wait after a fault in seconds by number of clients, with the published results."""
+        """Return a figure of the waiting time after a fault by number of clients, with the published results."""
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
         theirs = gettext("Zeng et al. (2021): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
@@ -96,7 +96,7 @@ class RecoveryStudy(Study):
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions how the wait grows with the number of clients, and with newly created files."""
+        """Return "How does the wait grow with the number of clients?" and the same with newly created files."""
         last = _by_clients(results, _LAST)
         ends = [
             (ngettext("{count} client", "{count} clients", int(cell.settings["clients"])), [cell])
@@ -113,13 +113,13 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return a forecast for the largest published system, and whether every acknowledged file survived."""
+        """Return two findings: a forecast for the largest published system, and whether acknowledged files survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
 
     def _forecast(self, results: Results) -> list[Finding]:
-        """Extrapolate the wait of the last client along a straight line, because the published times grow linearly."""
+        """Return the last client's wait, extrapolated along a line because the published times grow linearly."""
         cells = _by_clients(results, _LAST)
         if len(cells) < 2:
             return []
@@ -146,7 +146,7 @@ class RecoveryStudy(Study):
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 
     def _nothing_lost(self, results: Results) -> Finding:
-        """Return whether every acknowledged file survived all drills."""
+        """Return the finding whether every acknowledged file survived all drills."""
         cells = results.where(who=_LAST)
         drills = [seen.sample for cell in cells for seen in cell.observations]
         total = {
@@ -172,7 +172,7 @@ class RecoveryStudy(Study):
         return self.finding("nothing-lost", text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the wait of the last client with the most clients."""
+        """Return the wait of the last client in the cell with the most clients."""
         message = "fail-over until the last of {clients} clients is back"
         return [
             Headline(gettext(message, clients=cell.settings["clients"]), cell.id)
@@ -181,6 +181,6 @@ class RecoveryStudy(Study):
 
 
 def _by_clients(results: Results, who: str) -> list[Measured]:
-    """Return the waits by number of clients, in the cells with the fewest files created before the fault."""
+    """Return the waits by number of clients, from the cells with the fewest files created before the fault."""
     files = results.levels("files")
     return results.where(who=who, files=files[0]) if files else []

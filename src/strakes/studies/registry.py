@@ -1,4 +1,4 @@
-"""All studies by name. A new study needs one module, and one line in this file. A study is imported when it is used."""
+"""All studies by name. A new study needs one module and one line in this file. Modules are imported when used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.studies.study import Study
 
-# The class of each study. Its module has the name of the study, with underscores, unless _MODULES names another one.
+# Study -> class. The module has the name of the study with underscores, unless _MODULES names another module.
 _CLASSES = {
     "overview": "Overview",
     "transfer-size": "TransferSize",
@@ -33,7 +33,7 @@ _CLASSES = {
     "recovery": "RecoveryStudy",
     "replication-cost": "ReplicationCost",
 }
-# Studies that no command line names: the results of ``strakes run`` and of ``strakes import``.
+# Studies without a command-line name: the results of ``strakes run`` and of ``strakes import``.
 _UNNAMED = {"plan": "PlanRun", "imported": "ImportedResults"}
 _MODULES = {"plan": "plan_run", "startup-load": "scenarios", "restart-dump": "scenarios"}
 NAMES = tuple(_CLASSES)
@@ -41,7 +41,7 @@ NAMES = tuple(_CLASSES)
 
 @cache
 def study_named(name: str) -> Study:
-    """Return the study with this name. With the prefix ``against:``, return a comparison of two sides.
+    """Return the study with this name. With the prefix ``against:``, return the comparison of two file systems.
 
     Raises BadInputError with a list of all names if the name is unknown.
     """
@@ -64,5 +64,5 @@ def studies() -> tuple[Study, ...]:
 
 
 def survey_studies() -> tuple[Study, ...]:
-    """Return the studies that ``strakes survey`` measures."""
+    """Return the studies that ``strakes survey`` runs."""
     return tuple(study for study in studies() if study.in_survey)

@@ -1,4 +1,4 @@
-"""startup-load, restart-dump: the usual I/O of applications compared with other ways. Tian et al. (2020, S1)."""
+"""startup-load, restart-dump: the usual I/O of applications compared with alternatives. Tian et al. (2020, S1)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from strakes.targets.description import Layout
 
 
 class _Scenario(Study):
-    """A study of the usual way of I/O of an application and of other ways.
+    """A study that compares an application's usual way of doing I/O with alternatives (both are called ways).
 
-    A way is a number of ranks per node that do I/O, or a name. ``names``: way -> label; "0" is the usual way.
-    ``numbers``: labels for numbers of ranks, by whether several nodes take part. ``titles``: operation -> title of its
-    question. ``striped``: ways that are also measured with one stripe, and with stripes on all data targets.
+    A way is the number of ranks per node that do I/O, or a name. ``names``: way -> label; "0" is the usual way.
+    ``numbers``: labels for numbers of ranks, by whether several nodes take part. ``titles``: operation -> title of the
+    question. ``striped``: ways that are also measured with one stripe and with stripes on all data targets.
     """
 
     source = "S1"
@@ -35,14 +35,14 @@ class _Scenario(Study):
 
     @abstractmethod
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the ways to measure with the default layout."""
+        """Return the ways of I/O to measure with the default layout."""
 
     @abstractmethod
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the settings, the phases and the measures of a way."""
+        """Return the settings, the phases and the measures for a way of I/O."""
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each way of I/O, and for some ways with several layouts if these can be set."""
+        """Return a cell for each way of I/O, and for ``striped`` ways a cell for each layout that can be set."""
         for way in self.ways(context):
             yield self._cell(context, way, None)
         if context.striping is None or context.striping.data_targets < 2:
@@ -63,7 +63,7 @@ class _Scenario(Study):
         return self.cell(context, f"{way}-on-{stripes}", settings, phases, measures, layout=layout)
 
     def label(self, cell: Measured, results: Results) -> str:
-        """Return the label of the way of I/O of a measured cell."""
+        """Return the label of a measured cell's way of I/O."""
         name, _, stripes = _key(cell).partition("-on-")
         if name in self.names:
             way = gettext(self.names[name])
@@ -72,14 +72,14 @@ class _Scenario(Study):
         return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
 
     def bars(self, results: Results) -> list[Series]:
-        """Return a series with a bar for each way, for each operation."""
+        """Return a series of bars for each operation, with one bar for each way of I/O."""
         return [
             bars(gettext(operation), results.where(operation=operation), lambda cell: self.label(cell, results))
             for operation in self.titles
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions which way is fastest, and how much faster each other way is than the usual way."""
+        """Return "Which way is fastest?", and for each alternative "How much faster is it than the usual way?"."""
         questions = []
         for operation, title in self.titles.items():
             options = [(self.label(cell, results), [cell]) for cell in results.where(operation=operation)]
@@ -95,7 +95,7 @@ class _Scenario(Study):
 
 
 class StartupLoad(_Scenario):
-    """Input bytes delivered per second, read by every rank or broadcast by few readers. The page cache is dropped."""
+    """Input bytes delivered per second, read by every rank or broadcast by a few. The page cache is dropped first."""
 
     name = "startup-load"
     title = "Start-up load, before and after"
@@ -110,13 +110,13 @@ class StartupLoad(_Scenario):
     striped: ClassVar = ("0", "1")
 
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the numbers of readers on each node; "0": every rank reads."""
+        """Return the numbers of readers on each node. "0" means that every rank reads."""
         return map(str, range(min(2, context.crowd) + 1))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the phases that write the input and load it."""
+        """Return the phases that write the input and load it, with settings and measures."""
         ranks, readers = context.crowd, int(way)
-        # Every rank holds the whole input in memory, and every node receives it.
+        # Every node receives the whole input, and every rank keeps it in memory.
         nodes = max(1, len(context.nodes))
         amount = max(
             64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
@@ -132,7 +132,7 @@ class StartupLoad(_Scenario):
         return {"ranks": ranks, "readers": readers * nodes or ranks}, (make, load), measures
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the input bytes delivered per second for each way of reading, with the published gain."""
+        """Return a figure of the input bytes delivered per second for each way of reading, with the published gain."""
         theirs = gettext(
             "Tian et al. (2020): 16 stripes, not 1, and one reader per node: 5 seconds, not 10 minutes, for 4,096 cores"
         )
@@ -141,7 +141,7 @@ class StartupLoad(_Scenario):
 
 
 class RestartDump(_Scenario):
-    """Bandwidth of writing and reading a dump: by every rank or few writers, in one shared file or a file per rank."""
+    """Bandwidth of a dump: every rank or a few writers, in one shared file or in a file for each rank."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -156,11 +156,11 @@ class RestartDump(_Scenario):
     striped: ClassVar = ("0", "2")
 
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the numbers of writers on each node; "0": every rank writes, "own": each into its own file."""
+        """Return the numbers of writers on each node. "0": every rank writes. "own": each rank has a separate file."""
         return ("0", "own", *(str(writers) for writers in (1, 2, 4, 8) if writers < context.crowd))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the phases that write the dump and read it."""
+        """Return the phases that write the dump and read it, with settings and measures."""
         ranks, stop, own = context.crowd, context.stonewall(), way == "own"
         writers, amount = 0 if own else int(way), context.amount_bytes(ranks)
         transfer = min(MIB, max(64 * KIB, amount))
@@ -174,7 +174,7 @@ class RestartDump(_Scenario):
         return settings, (dump, *context.uncached(load)), bandwidths(*self.titles)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the bandwidth of dump and restart for each way, with the published gain."""
+        """Return a figure of the bandwidth of dump and restart for each way of I/O, with the published gain."""
         theirs = gettext(
             "Tian et al. (2020): stripe count 16, not 4, and 8 writers per node saved 8,192 processes 15 % of the time"
         )

@@ -19,7 +19,7 @@ LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
 # Number of directories in a pool, as published (StorNext, 2011).
 SUBDIRECTORIES = 16
-# Files per hour that the published system needed, and that the system reached before and after tuning.
+# Files per hour: needed by the published system, and reached by that system before and after tuning.
 NEEDED_PER_HOUR = 2_000_000
 BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
 HOUR_S = 3600.0
@@ -27,7 +27,7 @@ _PHASES = {"fill": "create and write", "transactions": "transactions", "remove":
 
 
 class SmallFiles(Study):
-    """Rates of creating, using and removing files of 2 to 6 KiB, with one pool per rank."""
+    """Rates of creating, using and removing files of 2 to 6 KiB. Each rank has a separate pool of files."""
 
     name = "small-files"
     title = "Floods of small files"
@@ -35,7 +35,7 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
+        """Return a cell for each number of ranks. Skip a cell if fewer than 8 files per rank may be created."""
         measures = [Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items()]
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -50,7 +50,7 @@ class SmallFiles(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each step by number of ranks, with the published results."""
+        """Return a figure of the rate of each step by number of ranks, with the published results."""
         drawn = [
             bars(ngettext("{count} rank", "{count} ranks", int(ranks)), results.where(ranks=ranks))
             for ranks in results.levels("ranks")
@@ -74,7 +74,7 @@ class SmallFiles(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Compare the files per hour with the rate that the published system needed."""
+        """Return findings that compare the files per hour with the rate that the published system needed."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -82,7 +82,7 @@ class SmallFiles(Study):
         return [self._per_hour(fill[0], int(ranks[-1]))] if fill else []
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions how many ranks are enough, and whether removing is as fast as writing."""
+        """Return the questions "How many ranks are enough?" and "Is removing as fast as writing?"."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -95,7 +95,7 @@ class SmallFiles(Study):
         ]
 
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
-        """Compare the files per hour of one cell with the rate that the published system needed."""
+        """Return the finding that compares one cell's files per hour with the rate that the published system needed."""
         assert cell.estimate is not None
         needed, scale, evidence = NEEDED_PER_HOUR / 1e6, HOUR_S / 1e6, (cell.id,)
         statement = ngettext(
@@ -129,7 +129,7 @@ def pool_phase(
     stop: Stop = AMOUNT,
     syncfs: bool = False,
 ) -> SmallFilesPhase:
-    """Return a phase on a pool, with published Postmark settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
+    """Return a phase on a pool with Postmark's published settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
     return SmallFilesPhase(
         name,
         mode,
@@ -146,6 +146,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Return the files per rank, at most ``wanted``. Twice as many files must fit: transactions can double a pool."""
+    """Return the number of files per rank, at most ``wanted``. Twice as many must fit, as transactions double pools."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

@@ -15,16 +15,16 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# Published rates in B/s for blocks of 1 KB and of 16 MB. For each: (one of five clients, all five clients together).
+# Published rates in B/s for blocks of 1 KB and of 16 MB. For each block size: one of five clients, and all five.
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
-# Titles of figures and questions, by operation.
+# Titles of figures, and of the questions on block sizes and on ranks, by operation.
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
 _RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}
 
 
 class Stream(Study):
-    """Bandwidth of writing and reading one file per rank sequentially in blocks of 1 KiB to 16 MiB."""
+    """Bandwidth of one file per rank, written and read sequentially in blocks of 1 KiB to 16 MiB."""
 
     name = "stream"
     title = "Streams, as dd makes them"
@@ -32,7 +32,7 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each block size and number of ranks; skip blocks larger than the data of a rank."""
+        """Return a cell for each block size and number of ranks. Skip blocks larger than the data of a rank."""
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:
@@ -46,7 +46,7 @@ class Stream(Study):
                 yield self.cell(context, f"{ranks}/{block}", settings, (write, read), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by block size, one figure for writes and one for reads, with the published results."""
+        """Return two figures of bandwidth by block size, one of writes and one of reads, with the published results."""
         figures = []
         for operation in ("write", "read"):
             drawn = [
@@ -77,7 +77,7 @@ class Stream(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions which block size and how many ranks are enough."""
+        """Return the questions "Which block size is enough?" and "How many ranks are enough?"."""
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         questions: list[Question] = []
         for operation in ("write", "read") if ranks else ():

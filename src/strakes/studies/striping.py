@@ -13,12 +13,12 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
-# Stripe size while the stripe count varies. The publication found 1 MiB good for files of all sizes.
+# Stripe size in cells that vary the stripe count. The publication found 1 MiB good for all file sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# A phase is stopped after this multiple of the time that the file takes at the rate of the pilot measurement.
+# Time limit of a phase, as a multiple of the time that the file takes at the pilot's rate.
 _PATIENCE_TIMES = 3.0
 # Titles of questions, by operation and factor.
 _TITLES = {
@@ -30,7 +30,7 @@ _TITLES = {
 
 
 class StripingStudy(Study):
-    """Bandwidth by stripe count at one stripe size, and by stripe size at one stripe count; one file per process."""
+    """Bandwidth by stripe count (at one stripe size), and by stripe size (at one stripe count); a file per process."""
 
     name = "striping"
     title = "Striping"
@@ -39,7 +39,7 @@ class StripingStudy(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each layout and file size; skip files that exceed the usable space."""
+        """Return a cell for each layout and file size. Skip files that exceed the usable space."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             yield self.skipped(f"the layout of files cannot be set here: {why}")
@@ -59,7 +59,7 @@ class StripingStudy(Study):
                 reason = f"{counted(ranks, 'file')} of {format_bytes(size)}: more than strakes may use here"
                 yield self.skipped(reason, **settings)
                 continue
-            # If the phase ended before the file is complete, it would measure a smaller file.
+            # The phase must not end before the file is complete, because it would then measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
             stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
             phases = context.write_and_read(min(MIB, size), size, stop=stop)
@@ -96,7 +96,7 @@ class StripingStudy(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions which stripe count and size are enough, for each file size and operation."""
+        """Return "Which stripe count (or stripe size) is enough?" for each file size and operation."""
         return [
             question
             for operation in ("write", "read")
@@ -113,9 +113,9 @@ class StripingStudy(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, int]]:
-    """Return file size, stripe count and stripe size of each cell. Only one factor varies at a time, as published.
+    """Return (file size, stripe count, stripe size) of each cell. Only one factor varies at a time, as published.
 
-    Stripe counts vary at 1 MiB stripes, stripe sizes at one stripe per data target.
+    Stripe counts vary with stripes of 1 MiB. Stripe sizes vary with one stripe on each data target.
     """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     stripes = [size for size in _STRIPES if size % unit == 0]
@@ -123,13 +123,13 @@ def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, i
     # Always include the largest file that fits into a phase.
     for file_bytes in sorted({max(2 * _SMALL_FILE, context.amount_bytes(context.team)), *_FILES}):
         levels += [(file_bytes, count, _USUAL_STRIPE) for count in counts]
-        # A stripe larger than the file has no further effect.
+        # Stripes larger than the file have no further effect.
         levels += [(file_bytes, targets, size) for size in stripes if size <= file_bytes]
     return list(dict.fromkeys(levels))
 
 
 def _along(results: Results, operation: str, size: Setting, factor: str) -> list[Measured]:
-    """Return the cells of one file size in which only the factor varies, by ascending levels of the factor."""
+    """Return the cells of one file size in which only ``factor`` varies, in ascending order of its levels."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
         cells = [cell for cell in cells if cell.settings["stripe_bytes"] == _USUAL_STRIPE]

@@ -1,4 +1,4 @@
-"""Base class of studies: pure functions from a context to cells, and from results to figures and findings."""
+"""Base class of studies. A study consists of pure functions from a context to cells, and from results to figures."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# If phases last at least this number of seconds, creation may take up to _MAKING_TIMES phases, so that faster reads and
-# removals of the files also last one phase. The time limit is three phases.
+# If phases last at least LASTING_S seconds, files are created for up to _MAKING_TIMES times the phase length, so that
+# faster reads and removals of these files last one phase length as well. The time limit is three phase lengths.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
-# Maximum duration of a phase in seconds, as in schemas/plan.json.
+# Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
-# Valid amounts of --data-per-rank in bytes: a whole number of the transfers of the study data-per-process, and at most
-# 2^30 transfers of 1 KiB, the engine's limit.
+# Valid values of --data-per-rank in bytes. They are multiples of the transfer size of the study data-per-process, and
+# at most 2^30 transfers of 1 KiB, the engine's limit.
 LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP = MIB, 1024 * GIB, 256 * KIB
 Cells = Iterable[Cell | SkippedCell]
-# Axes of a figure: label, unit and, for x, the scale.
+# Axes of a figure: label, unit and, for x, the kind of scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
-# Text for findings with an interval that is too wide.
+# Remedy for findings with an interval that is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
@@ -43,9 +43,9 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rough rates from short pilot measurements, which are only used to choose amounts of data and files.
+    """Rough rates from short pilot measurements. They are only used to choose amounts of data and numbers of files.
 
-    ``overhead_s``: seconds of a trial outside its phases. ``removes_per_s``: 0 if not measured.
+    ``overhead_s``: seconds of a trial outside all phases. ``removes_per_s``: 0 if not measured.
     """
 
     write_bytes_per_s: float
@@ -57,14 +57,14 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Context:
-    """Input for the choice of a study's cells. Sizes in bytes, times in seconds.
+    """Facts that determine a study's cells. Sizes are in bytes, times in seconds.
 
     ``direct_io`` is None if O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` limit one plan on the target.
-    ``striping`` lists the layouts that can be set; if None, ``no_striping`` is the reason. ``full`` measures every
-    level. ``description`` names the parts of the file system if a study needs them. ``files`` and ``data_per_rank``
-    are the requested total of files and the requested bytes per rank, or None. Cells with a priority above
-    ``least_priority`` need a larger budget. Cells with more than ``most_ranks`` ranks are skipped. ``nodes``: host ->
-    number of ranks that the host can run; empty for a single host.
+    ``striping`` lists the layouts that can be set; if None, ``no_striping`` is the reason. With ``full``, every level
+    is measured. ``description`` names the servers and targets, if a study needs them. ``files``: requested total number
+    of files; ``data_per_rank``: requested bytes per rank; each is None without a request. Cells with a priority above
+    ``least_priority`` need a larger budget, and cells with more than ``most_ranks`` ranks are skipped. ``nodes``: host
+    -> maximum number of ranks on the host; empty for a single host.
     """
 
     file_system: str
@@ -89,35 +89,35 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the rank shift with which every rank reads a file written on another node; 0 on a single node."""
+        """Return the rank shift with which every rank reads a file that another node wrote; 0 on a single node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
-        """Return how texts name a node: "each node", or "this node" if there is only one."""
+        """Return how texts name a node: "each node", or "this node" if there is only one node."""
         return "each node" if len(self.nodes) > 1 else "this node"
 
     @property
     def crowd(self) -> int:
-        """Return the number of ranks for studies that need many: the limit, if any, or twice the usual number."""
+        """Return the number of ranks for studies that need many: the maximum, or without it twice the usual number."""
         return self.most_ranks or 2 * self.team
 
     @property
     def team(self) -> int:
-        """Return the usual number of ranks: the limit, or without a limit one per processor, from two to four."""
+        """Return the usual number of ranks: the maximum, or without it one per processor (at least 2, at most 4)."""
         return self.most_ranks or max(2, min(self.cpus, 4))
 
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
-        """Return the bytes per rank that take about one phase, at least ``multiple_of`` if the limits allow it.
+        """Return the bytes per rank that one phase can write, but at least ``multiple_of`` if the limits allow that.
 
-        The result is a power of two, in surveys also 5, 6 or 7 quarters of a power of two: each power-of-two transfer
-        size divides it if four transfers fit. A requested amount is rounded down to a multiple of ``multiple_of``.
+        The result is a power of two, in surveys also 5, 6 or 7 quarters of a power of two. Every power-of-two transfer
+        size that fits four times is a divisor. A requested amount is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             asked = min(self.data_per_rank, MOST_PER_RANK)
             return asked // multiple_of * multiple_of or max(64 * KIB, power_of_two_at_most(asked))
-        # Reads move the data that was written, so faster reads need more data to last a phase.
+        # Reads move the data that was written. If reads are faster, more data is needed for reads to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
@@ -127,14 +127,14 @@ class Context:
         return max(64 * KIB, quarters)
 
     def items(self, ranks: int) -> int:
-        """Return the files per rank that take about one phase to create, or that add up to the requested total."""
+        """Return the number of files per rank that one phase can create, or the rank's share of the requested total."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        """Return the amount that takes about one phase to create and, if phases are long enough, one phase to use."""
+        """Return how much (bytes, files) one phase can create and, if phases are long enough, another phase can use."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def write_and_read(
@@ -149,7 +149,7 @@ class Context:
         rank_shift: int = 0,
         stop: Stop | None = None,
     ) -> tuple[WholePhase, ...]:
-        """Return phases that write ``amount`` bytes per rank and segment, with fsync, and read them past the cache."""
+        """Return two phases: write ``amount`` bytes per rank and segment, with fsync; read them past the page cache."""
         stop = stop or self.stonewall()
         write = TransferPhase(
             "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -158,9 +158,9 @@ class Context:
         return (write, *self.uncached(read))
 
     def uncached(self, read: TransferPhase) -> tuple[TransferPhase, ...]:
-        """Return the phase ``read``, if necessary after a phase that writes its files with O_DIRECT.
+        """Return the phase ``read``, if necessary after a phase that writes the same files with O_DIRECT.
 
-        It is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
+        That is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
         """
         if read.direct or read.rank_shift or not self.bypasses_cache:
             return (read,)
@@ -176,12 +176,12 @@ class Context:
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return a rule that stops a phase after ``times`` its planned duration. The rate covers the completed work."""
+        """Return the rule to stop a phase after ``times`` its planned duration. The rate is of the completed work."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
 def longer_making(faster: float) -> float:
-    """Return for how many phases to create files, if using the files is ``faster`` times as fast as creating.
+    """Return for how many phase lengths to create files, if using them is ``faster`` times as fast as creating.
 
     >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
     [1.0, 1.5, 2.0]
@@ -199,50 +199,50 @@ def power_of_two_at_most(value: float) -> int:
 
 
 class Study(ABC):
-    """A question about a file system. Subclasses are stateless."""
+    """One or more questions about a file system, with the cells that answer them. Subclasses are stateless."""
 
     name: str
     title: str
     question: str
     source: str
-    # Whether the rates of the pilot measurement determine the amounts of this study.
+    # Whether this study needs the pilot's rates to choose amounts of data and numbers of files.
     needs_pilot = True
-    # Whether `strakes survey` includes this study: it is short and needs only a directory.
+    # Whether `strakes survey` includes this study: it must be short and need nothing but a directory.
     in_survey = False
     # Whether the cells of this study depend on the description of the file system.
     needs_description = False
-    # Number of trials of each cell, if cells run in order because each adds to the previous cell's files. 0: blocks.
+    # If the cells run in sequence because each adds to the previous cell's files: trials of each cell. 0: in blocks.
     visits_in_sequence = 0
     # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
-    # What to do where none of its cells can be measured, for a reason other than space.
+    # Remedy if no cell of the study can be measured, for a reason other than space.
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
-    # Published range of the ratio of two file systems, A to B, in the first of the study's means.
+    # Published range of the ratio of two file systems, A to B, for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None
 
     @property
     def identity(self) -> str:
-        """Return a text that identifies the study. A run can be resumed only if this text is equal."""
+        """Return a text that identifies the study. A run is only resumed if the text is equal."""
         return self.name
 
     @abstractmethod
     def cells(self, context: Context) -> Cells:
-        """Return the cells to measure, and skipped cells with the reasons."""
+        """Return the cells to measure, and the skipped cells with reasons."""
 
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the figures to draw."""
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return statements that are not answers to questions, each with its verdict."""
+        """Return statements that are not answers to questions, each with a verdict."""
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the findings that summarise one file system. A comparison returns them for each side."""
+        """Return findings that summarise one file system. A comparison returns the findings for both sides."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return groups of cells whose arithmetic mean is published: name -> title and cells."""
+        """Return groups of cells whose arithmetic mean was published: name of the group -> title and cells."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -254,9 +254,9 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the values for the summary screen: the last cell, with the largest levels, of each operation.
+        """Return the values for the summary screen: for each operation the last cell, which has the largest levels.
 
-        A cell is left out if a cache of this node answered its operations.
+        Omits cells whose operations were answered by a cache of this node.
         """
         facts = results.facts
         cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
@@ -278,7 +278,7 @@ class Study(ABC):
         place: Place = PLAIN,
         knobs: Mapping[str, str] | None = None,
     ) -> Cell:
-        """Return a cell of this study. Without ``ranks``, the number of ranks is the setting "ranks"."""
+        """Return a cell of this study. Without ``ranks``, the setting "ranks" is the number of ranks."""
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
         return Cell(
             self.name,
@@ -293,11 +293,11 @@ class Study(ABC):
         )
 
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
-        """Return a cell of this study that cannot be measured here."""
+        """Return a cell of this study that cannot be measured, with the reason."""
         return SkippedCell(self.name, settings, reason)
 
     def too_few_files(self, context: Context, **settings: Setting) -> SkippedCell:
-        """Return a cell that is skipped because it needs more files than one plan may create."""
+        """Return a cell that is skipped because its plan would need more files than allowed."""
         return self.skipped(f"only {context.max_items} files may be created here", **settings)
 
     def published(
@@ -309,20 +309,20 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a result from the publication that the study repeats. ``what``: name of the points."""
+        """Return a published result of the repeated publication. ``what``: name of the points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
     ) -> Figure:
-        """Return a figure, by default with the title and the question of this study. Translates the y label."""
+        """Return a figure. The default title and question are those of this study. Translates the y label."""
         title, question = title or gettext(self.title), question or gettext(self.question)
         label, unit = y
         return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
 
     def of_phases(self, results: Results, x: str, name_of: Callable[[Measured], str]) -> list[Figure]:
-        """Return two figures, one of rates in B/s and one of rates in op/s."""
+        """Return two figures: one of rates in B/s, one of rates in op/s."""
         figures = []
         for unit, label in (("B/s", gettext("bandwidth")), ("op/s", gettext("operations per second"))):
             points = tuple(Point(name_of(cell), cell.id) for cell in results.where() if cell.unit == unit)
@@ -356,5 +356,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a finding of this study. The id of the finding is the name of the study, a hyphen and ``name``."""
+        """Return a finding of this study. Its id consists of the name of the study, a hyphen and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
-# A target below this share of the rate of the others is slow. At 0.9, the test reports equal targets under load.
+# A target is slow below this share of the others' rate. At 0.9, equal targets under load would be reported.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
@@ -27,7 +27,7 @@ _STATEMENTS = {
 
 
 class TargetBaseline(Study):
-    """The same work on each target alone, and a comparison of each target with the others for each operation."""
+    """The same work on each target alone, and for each operation a comparison of each target with the others."""
 
     name = "target-baseline"
     title = "Each target alone"
@@ -36,7 +36,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each metadata and data target; skip kinds of target with fewer than two targets."""
+        """Return a cell for each metadata and data target. Skip kinds of targets with fewer than two targets."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
@@ -58,10 +58,10 @@ class TargetBaseline(Study):
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
-        # Stop after the planned time, so that a slow target does not use up the time of the others.
+        # Stop after the planned time, so that a slow target does not use up the time of the other targets.
         stop = context.stonewall(1)
         phases = tuple(
-            # Each rank stats the files of another rank, because clients cache attributes of files that they created.
+            # Clients cache the attributes of files that they create, so each rank stats the files of another rank.
             MetadataPhase(
                 operation,
                 operation,
@@ -81,7 +81,7 @@ class TargetBaseline(Study):
         return self.cell(context, f"metadata/{name}", settings, phases, rates(*_OPERATIONS), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return one figure of the metadata targets and one of the data targets."""
+        """Return two figures: one of the metadata targets, one of the data targets."""
         theirs = gettext("Booher and Kulkarni found five metadata targets equally fast, then compared placements")
         return [
             self.figure(
@@ -99,7 +99,7 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return a claim for each target: it reaches 0.8 of the median rate of its kind (of two: of the other)."""
+        """Claim for each target: at least 0.8 of its kind's median rate; if there are only two, of the other's rate."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
@@ -129,10 +129,10 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """Return a layout that puts files on this target alone, or None.
+    """Return a layout that puts files on this target alone, or None if that is impossible.
 
-    On Lustre, the layout selects the target by its index; on other file systems, by a pool that contains only this
-    target. None if neither is possible.
+    On Lustre, the layout selects the target by index; on other file systems, by a pool that contains nothing but this
+    target. None without such a pool.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

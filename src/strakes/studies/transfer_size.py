@@ -16,7 +16,7 @@ from strakes.targets.description import Layout
 from strakes.targets.mountinfo import own_cache
 
 SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
-# Stripe sizes that are measured in addition to the default layout, if layouts can be set.
+# Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
 # Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Data grows in proportion.
@@ -41,7 +41,7 @@ _STRIPES = {
 
 
 class TransferSize(Study):
-    """Bandwidth by bytes per read() or write() call, buffered and with O_DIRECT; buffered also by stripe size."""
+    """Bandwidth by bytes per read() or write() call, buffered and with O_DIRECT; if buffered, also by stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -49,9 +49,9 @@ class TransferSize(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each transfer size, buffered and with O_DIRECT, and cells with several stripe sizes."""
+        """Return a cell for each transfer size, buffered and with O_DIRECT; also buffered cells by stripe size."""
         ranks = context.team
-        # Enough data for calls of 8 MiB, at which the published reads are fastest.
+        # Data for calls of 8 MiB, because the published reads are fastest with calls of that size.
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
@@ -72,9 +72,9 @@ class TransferSize(Study):
         yield from self._striped(context, amount)
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
-        """Return buffered cells with files striped over all data targets; an empty list with fewer than two targets.
+        """Return buffered cells with files striped over all data targets. Empty with fewer than two targets.
 
-        Files on one data target would not show the effect of the stripe size.
+        On a single data target, the stripe size would have no effect.
         """
         if context.striping is None or context.striping.data_targets < 2:
             return []
@@ -110,8 +110,8 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by transfer size, in separate figures for writes and reads if stripe sizes vary."""
-        # With stripes of several sizes there are too many lines for one figure.
+        """Return a figure of bandwidth by transfer size; with several stripe sizes, one of writes and one of reads."""
+        # Several stripe sizes would be too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
 
@@ -143,7 +143,7 @@ class TransferSize(Study):
         return self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
+        """Return the questions "Which transfer size (stripe size) is enough?" and "Is O_DIRECT faster?"."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
@@ -160,7 +160,7 @@ class TransferSize(Study):
         return questions
 
     def _on_stripes(self, operation: str, results: Results) -> list[Question]:
-        """Return the questions which stripe size is enough, for the smallest and largest transfers."""
+        """Return the question "Which stripe size is enough?" for the smallest and for the largest transfers."""
         striped = [cell for cell in results.where(operation=operation) if "stripe_bytes" in cell.settings]
         transfers = sorted({float(cell.settings["transfer_bytes"]) for cell in striped})
         return [
@@ -177,7 +177,7 @@ class TransferSize(Study):
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
-    """Return the priority of a cell. Small and large calls, and large calls with O_DIRECT, come first in a survey."""
+    """Return the priority of a cell. In a survey, small and large calls come first, large ones also with O_DIRECT."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
     # If a client cache answers buffered reads, only reads with O_DIRECT show which transfer size is enough.
@@ -187,5 +187,5 @@ def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
 
 
 def _usual(results: Results, operation: str, io: str) -> list[Measured]:
-    """Return the cells with the default layout."""
+    """Return the cells of an operation with the default layout, buffered or with O_DIRECT (``io``)."""
     return [cell for cell in results.where(operation=operation, io=io) if "stripe_bytes" not in cell.settings]

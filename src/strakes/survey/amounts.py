@@ -1,4 +1,4 @@
-"""Choose the length of phases and the cells to measure, so that enough blocks fit into the budget.
+"""Choose the length of phases and the cells to measure, so that enough blocks (rounds of trials) fit the budget.
 
 All functions are pure.
 """
@@ -16,10 +16,10 @@ from strakes.model.plan import Phase
 from strakes.studies.study import PER_RANK_STEP, Context
 from strakes.survey.request import Request
 
-# Share of the budget for blocks. The rest is for setting up and removing files.
+# Share of the budget for blocks. The rest is for creating directories and removing files.
 MEASURE_SHARE = 0.92
-# Number of blocks for which amounts are chosen, and minimum number: cells are left out rather than having fewer blocks.
-# If runs scatter by 15 %, a survey finds nine of ten differences of 30 % with 12 blocks, seven with 8, and five with 6
+# Number of blocks for which phases are planned, and minimum number: rather than having fewer blocks, cells are left
+# out. If runs scatter by 15 %, a survey finds nine of ten differences of 30 % with 12 blocks, seven with 8, five with 6
 # (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30% longer than its phases, because directories are made, caches dropped and files removed.
@@ -27,18 +27,18 @@ OVERHEAD = 1.3
 # Duration of operations on existing names, relative to creating the names: about half on all measured file systems.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Minimum length of phases in seconds. Cells are left out rather than making phases shorter, because shorter phases
-# mostly measure the start of the work. The second value is for file systems in memory.
+# Minimum length of phases in seconds; the second value is for file systems in memory. Shorter phases mostly measure the
+# start of the work, so cells are left out instead.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of the time that is reserved for the parts of trials outside phases: 30% is left for the phases.
+# Maximum share of the time of trials to plan for work outside the phases. At least 30% is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Cost of one block: duration of all phases in units of a phase that creates files, and seconds outside phases."""
+    """Duration of one block: all phases, in units of a phase that creates files, and the seconds outside phases."""
 
     cells: int
     phases: float
@@ -56,7 +56,7 @@ class Load:
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
-    """Return the cost of a block of these cells. ``overhead_s``: seconds of a visit outside its phases."""
+    """Return the duration of a block of these cells. ``overhead_s``: seconds of one trial outside its phases."""
     phases = sum(weight(phase) for cell in cells for phase in cell.plan.phases)
     return Load(len(cells), max(1.0, phases), len(cells) * overhead_s)
 
@@ -67,12 +67,12 @@ def weight(phase: Phase) -> float:
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the phase length in seconds for the requested amounts at the pilot's rates, or None without a request."""
+    """Return the phase length in seconds for the requested data, files or length, or None without a request."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
         asked.append(request.data_per_rank * context.team / slower)
-    # Studies of growing populations and of fail-over set the rate of creation themselves.
+    # Studies of growing populations and of fail-over determine the rate of creation themselves.
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     if request.files is not None and not paced:
         asked.append(request.files / context.pilot.creates_per_s)
@@ -80,10 +80,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return the context with the length of phases, and with the lowest priority of cells that are measured.
+    """Return the context with the length of phases, and with the lowest priority of the cells to measure.
 
-    ``loads``: for each priority, the load of all cells with this or a higher priority. If the requested amounts do not
-    fit into the budget, raises BadInputError that names a sufficient budget.
+    ``loads``: for each priority, the load of all cells with this or a higher priority. If the requested data, files or
+    phase length do not fit the budget, raises BadInputError that names a sufficient budget.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)
@@ -92,7 +92,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # The full study plans all comparisons that fit into the budget, and at least one of two cells.
+    # With --full, strakes measures the comparisons that fit, so the budget must suffice for one (two cells).
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:
@@ -112,9 +112,9 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError if requested amounts do not fit on the target. It names the largest amounts that fit.
+    """Raise BadInputError, with the largest values that fit, if requested data or files do not fit on the target.
 
-    ``room``: maximum bytes and files of one plan. ``further``: other reasons to refuse, each with its remedy.
+    ``room``: maximum bytes and files of one plan. ``further``: more reasons to refuse, each with its remedy.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

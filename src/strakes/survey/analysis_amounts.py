@@ -1,4 +1,4 @@
-"""Amounts of work in phases, and warnings on amounts that are too small. All functions are pure."""
+"""Data and files of the phases, and warnings if these are too small. All functions are pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_warning_texts import warning
 
-# A phase shorter than this, in seconds, is a burst: it ends before write-back, servers or devices are in steady state.
+# Seconds. A shorter phase is a burst: it ends before write-back, servers or devices are in a steady state.
 _BURST_S = 0.5
-# A cache holds at most 50% of data that are this many times as large as the memory.
+# A cache holds at most 50% of data that are this many times as large as the cache's memory.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
 
 def amounts_of(results: Results) -> str:
-    """Return as text the range of phase lengths, of data moved per rank, and of files per rank."""
+    """Return, as text, the ranges of phase lengths, of data moved per rank, and of files per rank."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
@@ -43,9 +43,9 @@ def amounts_of(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return the figures of phases that are too short for a sustained rate, with the median length in seconds.
+    """Return measure -> median seconds, for phases that are too short for a sustained rate.
 
-    Figures from this node's memory are left out, because they say nothing about the file system.
+    Rates from this node's page cache are left out, because they say nothing about the file system.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
@@ -56,7 +56,7 @@ def bursts(results: Results) -> dict[str, float]:
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
-    """Return warnings on short phases, on data that fit into servers' memory, and on names read from memory."""
+    """Return warnings on short phases, on data that fit into servers' memory, and on names read from a cache."""
     facts = results.facts
     return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
 
@@ -93,7 +93,7 @@ def _short(results: Results) -> list[RunWarning]:
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
     """Return a warning if the moved data fit into a server's memory, assumed to be as large as this node's.
 
-    A battery-backed cache may absorb even writes with fsync, and reads of recently written data come from memory.
+    A battery-backed cache may absorb even writes with fsync. Reads of recently written data come from memory.
     """
     memory = int(facts.get("memory_bytes", 0))
     moving = [

@@ -1,4 +1,4 @@
-"""Answer the questions of a run with grades, and judge its claims. All functions are pure."""
+"""Answer the questions of a run with grades, and judge the claims. All functions are pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from strakes.studies.registry import study_named
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
-# Remark on a claim if its figures come from a cache of this node's client.
+# Remark on a claim if a cache of this node's client supplied the data.
 _CACHED = "from this client's cache"
-# Remark on an answer about a number of processes that other programs on the processors may have decided.
+# Remark on an answer about the number of processes if other programs on the processors may explain the answer.
 _CROWDED = "other programs on the processors favour more processes"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
 def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
-    """Return the questions of all studies that these results can answer."""
+    """Return the questions of all studies that can be answered from these results."""
     return [question for study in studies for question in study.questions(results.of_study(study.name))]
 
 
@@ -36,17 +36,17 @@ def _values(option: Option, results: Results) -> dict[int, float]:
 
 def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
     cells = [results.get(measure) for measure in measures]
-    # A limit of the load is no property of the file system.
+    # A rate that a load limit determined is not a property of the file system.
     return {} if any(map(held_back, cells)) else mean_log_values(cells, mean)
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
-    """Return the claims of all studies that these results can judge."""
+    """Return the claims of all studies that can be judged from these results."""
     return [claim for study in studies for claim in study.claims(results.of_study(study.name))]
 
 
 def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
-    """Return the claims as bounds on measured values."""
+    """Return, for each claim, its conditions as bounds on the ratio of measured values."""
     return [
         [
             Bound(_mean(part.a, part.mean, results), _mean(part.b, part.mean, results), part.low, part.high)
@@ -63,7 +63,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return each claim as a finding with its grade. A claim with fewer than three common blocks is inconclusive."""
+    """Return each claim as a finding with a grade. A claim with fewer than three common blocks is inconclusive."""
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 
@@ -96,7 +96,7 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
-    """Return the questions as choices between measured values."""
+    """Return each question as a choice between levels with measured values."""
     return [
         Choice(tuple(_values(option, results) for option in question.options), question.ordered)
         for question in questions
@@ -104,7 +104,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return graded answers in the order of the questions, except for questions with too few common blocks."""
+    """Return graded answers in the order of the questions. Questions with too few common blocks are omitted."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, answer, results)
@@ -114,9 +114,9 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
-    """Return the answer to the question which cell is best, graded together with all questions of the run.
+    """Return the answer to "which of these cells is best?", graded together with all questions of the run.
 
-    If the run itself asks this question, its answer is the one of the report, so that nothing derived from it is surer.
+    If the run has this question itself, return the run's answer, so that no derived advice has a higher grade.
     """
     studies = dict.fromkeys(cell.study for cell in results.measured)
     asked = questions_of([study_named(name) for name in studies], results)
@@ -177,10 +177,10 @@ def _decided_by_load(question: Question, answer: grades.Answer, results: Results
 
 
 def load_gain(one: float, other: float, facts: Mapping[str, Any]) -> float:
-    """Return how much other programs raise the rate of ``one`` processes relative to that of ``other`` at most.
+    """Return the maximum factor by which other programs raise the rate of ``one`` relative to ``other`` processes.
 
-    A scheduler divides the processors fairly among all running threads, so more processes get a larger share. The most
-    that this changes is the ratio of both shares, over that on idle processors.
+    A scheduler divides the processors fairly among all running threads, so more processes get a larger share. The
+    factor is the ratio of both shares, divided by their ratio on idle processors.
 
     >>> busy = {"cpus": 2, "others_running": 4.0}
     >>> round(load_gain(16, 2, busy), 2), round(load_gain(16, 1, busy), 2), load_gain(16, 2, {"cpus": 2})

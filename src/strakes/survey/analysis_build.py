@@ -1,4 +1,4 @@
-"""Build the portrait of a stored run. Pure: uses only the run, and accesses neither target nor store."""
+"""Build the portrait of a stored run. All functions are pure and need neither the target nor the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
 
 def results_of(run: Run) -> Results:
-    """Return all results of a run, with the facts of its file system. Raises BadInputError for a damaged run."""
+    """Return all results of a run, with facts on its file system. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         return _results_of(run)
 
@@ -38,7 +38,7 @@ def _results_of(run: Run) -> Results:
 
 
 def study_portrait(run: Run) -> Portrait:
-    """Return the portrait of a run of studies: estimates, figures, findings, answers, warnings."""
+    """Return the portrait of a run of studies: estimates, figures, findings, answers and warnings."""
     options = run.manifest["options"]
     results = results_of(run)
     facts = results.facts
@@ -92,7 +92,7 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _left_out(run: Run) -> str:
-    """Return a text on the number of cells that need a larger budget, or "" if all were measured."""
+    """Return a text on the number of cells that need a larger budget, or "" if all cells were measured."""
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
@@ -118,15 +118,15 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
-    """Return latencies of the probe of --neighbour before and during the measurement, and how often load was reduced.
+    """Return latencies of the --neighbour probe before and during the run, and how often the load was reduced.
 
-    Return an empty mapping without a probe. The probe is a second engine with small operations, like another user.
+    Empty without a probe. The probe is a second engine that does small operations, as another user would.
     """
     parts = run.events_of(NeighbourFelt)
     if not parts:
         return {}
     yielded, slowed = gave_way(run.visits)
-    # A resumed run has several parts. Show the part that disturbed other users most.
+    # A resumed run has several measurements of the probe. Show the measurement with the longest latencies.
     most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
     about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
@@ -142,7 +142,7 @@ def _skipped(run: Run) -> list[SkippedCell]:
 
 
 def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
-    """Merge warnings with the same text into one warning with all their cells."""
+    """Merge warnings with the same text into one warning that has the cells of all."""
     merged: dict[tuple[str, str, str], RunWarning] = {}
     for warning in warnings:
         key = (warning.code, warning.text, warning.remedy)

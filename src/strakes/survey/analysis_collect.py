@@ -1,4 +1,4 @@
-"""Collect the results of a run from its stored visits. Pure, so that any run can be analysed again years later."""
+"""Collect the results of a run from its stored trials. Pure, so any run can be analysed again years later."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Return a metric of the node or of the accelerators in training, measured besides the work.
+    """Return a metric that accompanies the rate: a load of the node, or the use of accelerators in training.
 
-    The metrics are the utilisation of accelerators, free memory, utilisation of the device (or of the busiest one),
-    and the share of processor time spent waiting for I/O.
+    The metrics are the utilisation of accelerators, the free memory, the utilisation of the device (or of the busiest
+    one), and the share of processor time spent waiting for I/O.
     """
     counters = sample.counters
     if metric == "utilisation":
@@ -47,7 +47,7 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
 
 
 def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Return the sum of the memory of all servers that report it, in bytes, or None if no server does."""
+    """Return the sum of the memory that servers report, in bytes, or None if no server reports it."""
     told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
     return sum(told) if told else None
 
@@ -58,7 +58,7 @@ def collect(
     confidence: float,
     facts: Mapping[str, Any],
 ) -> Results:
-    """Return the results of all cells. Visits that failed, or ran under another load limit than most, are left out."""
+    """Return the results of all cells. Omits trials that failed or had another load limit than most trials."""
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)
@@ -71,7 +71,7 @@ def collect(
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
-    """Return the local device of the cell's file system, or ""."""
+    """Return the local device of the cell's file system, or "" without a local device."""
     side = facts.get("against", {}) if cell.place.target == "against" else facts
     return str((side.get("block_device") or {}).get("name", ""))
 
@@ -108,14 +108,14 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             pooled=_pooled(measure.metric, regular),
         )
     if cell.imported and estimate is not None:
-        # Show no interval for results of another tool, because it is unknown how the tool made its repetitions.
+        # It is unknown how another tool made its repetitions, so show no interval for its results.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
-    """Return the total work of all runs divided by their total time, or None without work."""
+    """Return the total work of all trials divided by their total time, or None if no work was done."""
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
     total_s = sum(seen.sample.elapsed_s for seen in observations)
     if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):
@@ -123,12 +123,12 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# The pilot's rate is also shown if it is more than twice the highest rate of the run.
+# The pilot's rate is shown as well if it is more than twice the highest rate of the run.
 _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
-    """Return the pilot's rate of file creation by measure, if all later runs were far slower.
+    """Return measure -> the pilot's rate of file creation, for measures whose later rates were all far lower.
 
     Some file systems create files many times faster until files have been removed or a journal is full.
     """

@@ -1,4 +1,4 @@
-"""Effect of limits of the load: which runs may be pooled, and which rates only show a limit. All functions are pure."""
+"""Effect of load limits: which trials may be pooled, and which rates only show a limit. All functions are pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# A load limit is ignored if ranks waited for it during less than this share of their time.
+# A load limit is ignored if ranks waited because of it for less than this share of their time.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the successful visits under the most frequent limit, or the highest one of equally frequent limits.
+    """Return the successful trials with the most frequent load limit; of equally frequent limits, the highest one.
 
-    Runs under different limits are never pooled or compared.
+    Trials with different limits are never pooled or compared.
 
     >>> from strakes.runs.impact import Impact
     >>> free, half = Visit(1), Visit(2, impact=Impact(share=0.5))
@@ -25,7 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Only trials with the purpose of measuring decide the limit, unless there are only confirmations.
+    # Count the limits of trials with the purpose "measure". Without such trials, count the confirmations.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []
@@ -34,7 +34,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
 
 
 def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
-    """Return how many visits were stopped to protect other users, and how many ran at reduced load.
+    """Return the number of trials stopped to protect other users, and the number of trials at reduced load.
 
     >>> from strakes.runs.impact import Impact
     >>> gave_way([Visit(ended="yielded"), Visit(impact=Impact(share=0.5)), Visit()])
@@ -46,7 +46,7 @@ def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
 
 
 def held_share(sample: Sample) -> float:
-    """Return the share of the ranks' time in a phase that the ranks spent waiting because of a limit.
+    """Return the share of the ranks' time in a phase that the ranks spent waiting because of a load limit.
 
     >>> from strakes.model.sample import HeldBack
     >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))
@@ -62,7 +62,7 @@ def held_share(sample: Sample) -> float:
 
 
 def held_back(cell: Measured) -> float:
-    """Return the median share of time that ranks waited for a limit, or 0 if it is too small to matter."""
+    """Return the median share of time that ranks waited because of a load limit; 0 if too small to matter."""
     shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

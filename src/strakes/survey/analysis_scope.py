@@ -1,4 +1,4 @@
-"""Scope of a run: numbers of clients (as the file system counts clients), ranks and nodes. All functions are pure."""
+"""Scope of a run: numbers of clients (as the file system counts them), ranks and nodes. All functions are pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
     several = gettext("{count} nodes ({names})", count=len(nodes), names=", ".join(nodes))
     where = gettext("node {name}", name=nodes[0]) if len(nodes) == 1 else several
-    # With libcephfs, each rank is a client with its own session.
+    # With libcephfs, each rank is a client with a separate session.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
     mounts = ngettext("one client", "{count} clients (one on each node)", len(nodes))
     if not sessions:
@@ -38,7 +38,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     return f"{inside}; {gettext('this says nothing about more nodes')}"
 
 
-# Messages on the number of processes or clients: for one, for several, for a range.
+# Texts on the number of processes or clients: for one, for several, and for a range.
 _NUMBERS = {
     "process": ("1 process", "{high} processes", "{low} to {high} processes"),
     "client": ("1 client", "{high} clients", "{low} to {high} clients"),
@@ -46,7 +46,7 @@ _NUMBERS = {
 
 
 def _span(numbers: Sequence[int], noun: str = "process") -> str:
-    """Return the range of some numbers, with a noun, as text.
+    """Return the range of some numbers of processes or clients as text.
 
     >>> _span([4]), _span([1, 2, 8]), _span([1])
     ('4 processes', '1 to 8 processes', '1 process')

@@ -1,4 +1,4 @@
-"""Counters of servers for each cell, summed over its visits, and servers that are slower than others."""
+"""Server counters of each cell, summed over the cell's trials, and servers that are slower than others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.description import NOW
 
 
 def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[ServerCount, ...]:
-    """Return the counters of each cell and server, in the order of the cells."""
+    """Return the counters by cell and server, in the order of the cells."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     times: Counter[tuple[str, str]] = Counter()
     for visit in visits:
@@ -33,14 +33,14 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     )
 
 
-# A server is slow if it moves less than 67% of the data per busy second of the others. Equal disks differ by less.
+# A server is slow if it moves less than 67% of the other servers' data per busy second. Equal disks differ by less.
 UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
-    """Return the slow servers with the interval of their ratio to the others, in bytes per busy second.
+    """Return slow server -> interval of the ratio of its bytes per busy second to the other servers'.
 
-    Servers without both counters are left out. With ``confidence``, all intervals together are correct (Bonferroni).
+    Servers that lack a counter are left out. All intervals together are correct with ``confidence`` (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from strakes.base.language import gettext
 from strakes.model.portrait import RunWarning
 
-# Message of each kind of warning, with named fields for values.
+# Text of each kind of warning, with named fields for values.
 TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
@@ -52,7 +52,7 @@ TEXTS: Mapping[str, str] = {
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
-# Kind -> code of the warning in documents, for kinds that share a code. The code of all other kinds is the kind.
+# Kind -> code of the warning in documents, for kinds that share a code. Other kinds have the kind as code.
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",
@@ -102,7 +102,7 @@ REMEDIES: Mapping[str, str] = {
 
 
 def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarning:
-    """Return a warning of this kind with these values in its text.
+    """Return a warning of this kind, with the values inserted in its text.
 
     ``cells``: ids of the affected cells. Empty means the whole run.
 

@@ -39,9 +39,9 @@ from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
-# Joint confidence of the servers' intervals. Only upper ends count, so at most 1% of runs warn by chance.
+# Joint confidence of the servers' intervals. Only upper ends matter, so at most 1% of runs have a false warning.
 _SURE_OF_SERVERS = 0.98
-# If devices or servers read a smaller share of the data, a cache answered the rest. Counters may be wrong by 10 %.
+# If devices or servers read less than this share of the data, a cache supplied the rest. Counters may err by 10 %.
 ANSWERED_SHARE = 0.9
 # Share of processor time used by other programs above which a warning is given.
 BUSY_CPU_SHARE = 0.25
@@ -69,9 +69,9 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
 
 
 def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
-    """Return a warning if other programs kept more than a quarter of the processors busy before the start.
+    """Return a warning if other programs kept more than a quarter of the processors busy before the run.
 
-    ``busy``: share of processor time just before the run, if measured; otherwise the load average is used.
+    ``busy``: share of processor time just before the run. If None, the load average is used instead.
 
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
     'Other programs kept the 2 processors of this node 98 % busy before the run (load average 23.0).'
@@ -110,7 +110,7 @@ def _regular(cell: Measured) -> list[Observation]:
 
 
 def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on figures that only show a limit, and on runs under other limits."""
+    """Yield warnings on rates that only show a load limit, and on trials with other limits than most."""
     visits = run.visits
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
@@ -129,10 +129,10 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on pages cached before a read, and on reads that neither devices nor servers counted."""
+    """Yield warnings on data cached before a read, and on reads that neither devices nor servers counted."""
     uncounted: list[str] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # If no sample has counters of the device, the device in use has another name (a volume, for example).
+    # If no sample has counters of this device, the device in use has another name (a volume, for example).
     if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
         device = ""
     for cell in _measured(results):
@@ -145,7 +145,7 @@ def _cache(results: Results) -> Iterator[RunWarning]:
         read = median([float(amount) for amount in held])
         counted_ = _counted(cell, results, device)
         if 0 < CACHED_SHARE * read < resident:
-            # More of a file may be cached than is read, because other ranks share it or only a part is read.
+            # The cache may contain more of a file than was read, because other ranks share it or only some was read.
             resident = min(resident, read)
             amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
             yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
@@ -168,15 +168,15 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """Return for each sample the bytes that a device or servers counted and the bytes read, and who counted.
+    """For each sample, return the counted and the read bytes; also who counted (a device or the servers).
 
-    Return None without counters.
+    Return None if neither a device nor a server counted.
     """
     if device:
-        # A device that is not in the counters of a sample moved no data.
+        # A device that is missing in the counters of a sample moved no data.
         own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
         return [(float(count), float(read)) for count, read in own], f"Device {device}"
-    # Counters of servers are read before and after a trial, so they count the reads of all phases of the trial.
+    # Server counters are read before and after a trial, so they include the reads of all phases of the trial.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [
         seen
@@ -216,7 +216,7 @@ def _hints(results: Results) -> Iterator[RunWarning]:
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
-    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions, other runs."""
+    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions, and other runs."""
     for event in run.events:
         if isinstance(event, TargetDescribed) and event.unlike:
             yield warning("target-unlike", targets=" ".join(event.unlike))
@@ -225,14 +225,14 @@ def _target(run: Run) -> Iterator[RunWarning]:
             asked = _values(event.wanted)
             if asked != given:
                 yield warning("setting-differs", setting=gettext("layout of new files"), asked=asked, effective=given)
-    # Fail-over drills restart servers intentionally.
+    # Fail-over drills restart servers on purpose.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
     yield from (unread := unread_servers(run))
     lines = list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed))
-    # The counters of servers that could not be read are missing, but nobody cleared them.
+    # Counters that could not be read are missing, but that does not mean that somebody reset them.
     if lines := [line for line in lines if not unread or ": no counters from " not in line]:
         yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
@@ -249,15 +249,15 @@ def _target(run: Run) -> Iterator[RunWarning]:
 
 
 def unread_servers(run: Run) -> list[RunWarning]:
-    """Return a warning if counters of servers could not be read, else an empty list."""
+    """Return a warning if the counters of some servers could not be read, else an empty list."""
     sentences = dict.fromkeys(sentence for event in run.events_of(CountersUnread) for sentence in event.sentences)
     return [warning("counters-unread", servers=" ".join(sentences))] if sentences else []
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each observed interruption once, with its latest known end and evictions.
+    """Return each observed interruption once, with the latest known end and evictions.
 
-    ``met``: interruptions observed during visits. ``later``: later observations of these or other interruptions.
+    ``met``: interruptions observed during trials. ``later``: later observations of these or other interruptions.
 
     >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
     >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
@@ -284,7 +284,7 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
 
 
 def hybrid_io(run: Run) -> Iterator[RunWarning]:
-    """Yield a warning on buffered calls that Lustre's hybrid I/O makes direct, because they reach its thresholds."""
+    """Yield a warning on buffered calls so large that Lustre's hybrid I/O makes them direct."""
     described = run.events_of(TargetDescribed)
     client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
     least = {}
@@ -299,7 +299,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
         if measure.phase == phase.name
         and not measure.is_side
         and isinstance(phase, TransferPhase)
-        # Access through mmap makes no read or write calls.
+        # Access through mmap makes no calls of read or write.
         and not (phase.direct or phase.backend == "mmap")
         and phase.transfer_bytes >= least.get(phase.operation, math.inf)
     ]
@@ -322,7 +322,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield a warning on phases whose ranks started apart."""
+    """Yield a warning on phases whose ranks did not start at the same time."""
     phases = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
     if apart := [phase for phase in phases if phase.is_apart]:
         worst = max(apart, key=lambda phase: phase.apart_s)
@@ -347,7 +347,7 @@ def _values(layout: Layout) -> str:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return the keys of cells that the budget did not allow and no resumed run measured, each with the reason."""
+    """Return cell key -> reason, for cells that the budget did not allow and that no resumed run measured."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

@@ -27,7 +27,7 @@ from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, vis
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
-    """Measure blocks of the open cells until no cell is open or the budget for measuring is spent."""
+    """Measure blocks of the open cells until no cell is open or the time for measuring is spent."""
     request = session.request
     session.cells = cells
     visits_s = {cell.key: visit_s(cell, session.pilot, phase_s) for cell in cells}
@@ -45,7 +45,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     _measure(session, schedule, facts)
     lacking = schedule.lacking() if verdicts else []
     missing = {cell.key for cell in lacking}
-    # Early comparisons may have had more than WANTED_BLOCKS runs.
+    # Cells of early comparisons may have had more than WANTED_BLOCKS trials, so scale the time to that number.
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
@@ -56,7 +56,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
     request = session.request
-    # Measure at least one cell, even if the preparation used up the budget. The first block may use the whole budget.
+    # Measure at least one cell, even if the preparation used up the budget. The first block may use all of the budget.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
@@ -89,15 +89,15 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             return
 
 
-# Time to remove a population of files, as a share of the time to create it (XFS 0.61, CephFS 0.68). Without reserving
-# this time, a run would exceed its budget.
+# Time to remove a population of files, as a share of the time to create it (XFS 0.61, CephFS 0.68). This time must be
+# reserved, or a run would exceed its budget.
 _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Measure each cell as often as the study needs, in sequence. Then remove the files and store the time it took.
+    """Measure each cell as often as the study needs, in sequence. Then remove the files, and store how long that took.
 
-    Return whether the run is complete. It is not complete if files are kept and have not reached their final number.
+    Return whether the run is complete. A run with kept files is only complete if all files have been created.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]
@@ -124,7 +124,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
 
 
 def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
-    """Record the cells that the budget did not reach."""
+    """Record the cells that were not measured for lack of budget."""
     reached = {visit.cell for visit in session.visits if visit.ended_well}
     reason = "the budget was spent; to continue, run the same command with --resume" if keep else "the budget was spent"
     for cell in cells:
@@ -133,7 +133,7 @@ def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
 
 
 def _remove_files(session: Session, cells: list[Cell]) -> None:
-    """Remove the files in kept directories with all ranks of the engine, and store the time it took."""
+    """Remove the files in kept directories with all ranks of the engine, and store how long that took."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)

@@ -1,4 +1,4 @@
-"""Choose and store the cells of a run, from the facts of its target and a pilot."""
+"""Choose and store the cells of a run, by facts about the target and the rates of a pilot measurement."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
 
-# Share of the budget for the three phases of the pilot, and maximum length of a phase in seconds.
+# Share of the budget for the three phases of the pilot, and maximum length of each phase in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot. Time grows in proportion. The first trial in a new directory is often slower.
+# Number of trials of the pilot: the first one in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
-# The overhead of a trial is measured in this number of trials. One delayed trial of three does not change the median.
+# Number of trials in which the overhead is measured. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
-# Bytes and files of a target without any lack of space. With these, cells are left out for other reasons only.
+# Ample bytes and files. Cells that do not even fit this much space are left out for another reason than space.
 _AMPLE = 1 << 50
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
-    """Return the facts of the target, and store them in the run. For a resumed run, return the stored facts."""
+    """Return the facts about the target, and store them in the run. A resumed run returns its stored facts."""
     if session.writer.run.facts:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
-    # A run without a pilot, such as that of a plan, may be shorter than this look; it has the load average.
+    # A run without a pilot, such as a plan's, may be shorter than this check; there the load average suffices.
     others = other_programs() if any(study.needs_pilot for study in session.request.studies) else None
     facts = {
         **asdict(target.facts(session.workspace.path)),
@@ -90,7 +90,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 
 
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """Return the run's cells and phase length in seconds: chosen after a pilot, or the stored ones on resume."""
+    """Return the run's cells and the phase length in seconds, chosen after a pilot. A resumed run has stored ones."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
         session.pilot = Pilot(**chosen.pilot)
@@ -135,7 +135,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError because the engine cannot run any requested phase, with remedies."""
+    """Raise EnvironmentLacksError, with remedies, because the engine cannot run any requested phase."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])
@@ -148,7 +148,7 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """Return the cells of the run ``like`` unchanged, so that both runs can be compared, and their phase length."""
+    """Return the cells of the run ``like`` unchanged, so that both runs are comparable, and their phase length."""
     wanted = {study.name for study in session.request.studies}
     cells = [cell for cell in like.cells if cell.study in wanted]
     stored = like.events_of(AmountsChosen)
@@ -186,12 +186,12 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
         overhead_s = median(beside_s)
-        # The first of these trials waits until the files of the pilot have been written back.
+        # The first of these trials waits until the pilot's files have been written back.
         made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
         if made:
             rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # With two file systems, the amounts must suit the slower one.
+    # With two file systems, the data and files must suit the slower one.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
@@ -205,10 +205,10 @@ def _piloted(session: Session, cell: Cell) -> Visit:
 def compare_nodes(
     launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
 ) -> dict[str, Any]:
-    """Return facts on differences between hosts, empty for a single host. ``processes``: number of ranks by host.
+    """Return facts on differences between hosts; empty for a single host. ``processes``: number of ranks by host.
 
-    If the nodes could not be compared, the key "not_compared" has the reason. Raises EnvironmentLacksError if nodes
-    cannot be measured together.
+    If the comparison failed, the key "not_compared" has the reason. Raises EnvironmentLacksError if nodes cannot be
+    measured together.
     """
     if len(processes) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""``--fail-on``: the outcomes of a comparison that count as failure."""
+"""``--fail-on``: the verdicts of a comparison that count as failure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by the share ``at_least`` or more.
+    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by at least ``at_least`` (a share).
 
     If ``verdict`` is None, the condition is "unlike": a cell that could not be compared.
     """
@@ -47,7 +47,7 @@ def parse_fail_on(text: str) -> tuple[Condition, ...]:
 
 
 def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """Return a text for each outcome that meets a condition."""
+    """Return a text for each verdict that meets a condition."""
     met = []
     for condition in conditions:
         if condition.verdict is None:

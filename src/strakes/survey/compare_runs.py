@@ -1,4 +1,4 @@
-"""Compare stored runs: two single runs by the values of their blocks, two sets of runs by the median of each run.
+"""Compare stored runs: two single runs by the values of their blocks, or two sets of runs by each run's median.
 
 Only stored data is read; no file system is measured.
 """
@@ -34,12 +34,12 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import alike, amount_ratio, beside_imported, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Maximum load per processor before a run: a process then gets about 50% of one. An earlier run leaves a lower load.
+# Maximum load per processor before a run: a process then gets about 50% of a processor. Earlier runs leave less.
 _OVERLOAD = 2.0
-# Maximum factor between compared amounts of work. It changes the rates by far less than the margin of a comparison.
+# Maximum factor between compared amounts of work. Within it, rates change far less than the margin of SAME.
 _ALIKE_TIMES = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
-# Kinds of runs whose amounts of work a pilot chooses, so that two runs of the same command can have different amounts.
+# Kinds of runs with a pilot that chooses the work, so that two runs of the same command can do different work.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
 _EQUALLY_FAST = {
     True: "runs with an equally fast client: it was {share} faster in B, in work that does not touch the file system",
@@ -52,7 +52,7 @@ _CLIENT = {
 _LISTED = "Choose another run: strakes runs lists them."
 _Runs = Sequence[Run]
 _Pairs = Sequence[tuple[Cell, Cell]]
-# One measure in all runs of A and of B.
+# The same measure in all runs of A, and in all runs of B.
 _Row = tuple[list[Measured], list[Measured]]
 
 
@@ -65,14 +65,14 @@ def compare_runs(
     factors: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> Comparison:
-    """Compare the runs B with the runs A, over the cells that did the same work.
+    """Compare the runs B with the runs A. Only cells that did the same work are compared.
 
     Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that
-    intervals include the variation between runs; if A and B alternate in time, neighbouring runs are compared (paired).
+    intervals include the variation between runs. If A and B alternate in time, successive runs are compared (paired).
 
     ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
     cell ids; fewer comparisons need fewer runs. Raises BadInputError if a run is given twice, if only some of several
-    runs are imported, or if no cell can be compared; the error then has the reasons.
+    runs are imported, or, with the reasons, if no cell can be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
@@ -144,9 +144,9 @@ def compare_runs(
 
 
 def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], list[Unlike]]:
-    """Return for each run its cells that did the same work as cells of the first run of A; and cells without a match.
+    """Return, for each run, the cells that did the same work as in the first run of A; also cells without a match.
 
-    The runs are those of A, then those of B. Cells without a match are those of the first runs of A and B.
+    The runs are ordered: A, then B. Cells without a match are from the first runs of A and B.
     """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
@@ -193,9 +193,9 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs], only: Sequence[str]) ->
 
 
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
-    """Return the estimated rates and times of a run, by ids as in run A. Raises BadInputError for a damaged run.
+    """Return the estimated rates and times of a run by the ids of run A. Raises BadInputError for a damaged run.
 
-    ``pairs``: each cell of A with the cell of this run that did the same work; a cell of this run can be in several.
+    ``pairs``: cells of A with the cell of this run that did the same work, which may be the same for several.
     """
     keys = {cell.key for _, cell in pairs}
     with told_as_damage(run):
@@ -213,7 +213,7 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 def _withheld(
     a: _Runs, b: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
 ) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return id -> remedy for measures without a verdict; the reasons; and the ids with unequal amounts of work."""
+    """Return measure id -> remedy, for measures without a verdict; reasons; ids with different amounts of work."""
     ids = [row[0][0].id for row in rows]
     if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
         text = (
@@ -246,7 +246,7 @@ def _withheld(
 
 
 def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
-    """Return both sides in chronological order, and whether each successive two runs are one A and one B."""
+    """Return both sides in order of time, and whether each two successive runs are one of A and one of B."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
@@ -255,7 +255,7 @@ def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
 
 
 def _values(side: Sequence[Measured], single: bool) -> Mapping[int, float]:
-    """Return the value of each block of a single run, else the median of each run."""
+    """Return the value of each block for a single run, or the median of each run for several runs."""
     return side[0].by_block() if single else dict(enumerate(map(_median, side)))
 
 
@@ -265,7 +265,7 @@ def _median(cell: Measured) -> float:
 
 
 def _verdict(a: Sequence[Measured], b: Sequence[Measured], judgement: Judged) -> CellVerdict:
-    """Return the judgement of a measure, with medians and numbers of runs of A and B."""
+    """Return the verdict on a measure, with the medians and the numbers of runs of A and B."""
     first, of_a, of_b = a[0], a[0].estimate, b[0].estimate
     median_a, median_b = (median(list(map(_median, side))) for side in (a, b))
     runs_a, runs_b = len(a), len(b)
@@ -283,9 +283,9 @@ def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None
 
 
 def _grade(judgement: Judged, margin: float) -> str:
-    """Return how sure a verdict is, or for an INCONCLUSIVE one the grade of its direction.
+    """Return the grade of a verdict. For an INCONCLUSIVE verdict, grade the direction (faster or slower) instead.
 
-    A ratio within the margin has no direction.
+    Within the margin, a ratio has no direction.
     """
     if judgement.verdict is not Verdict.INCONCLUSIVE:
         return "alike" if judgement.verdict is Verdict.SAME else "sure"
@@ -301,10 +301,10 @@ def _described(side: _Runs) -> dict[str, object]:
 
 
 def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
-    """Return the verdict on two single runs. It is never SAME, because two runs can be equally fast by chance.
+    """Return the verdict on two single runs. SAME is never returned, because two runs can be equally fast by chance.
 
-    It is INCONCLUSIVE if a change of the client's speed can explain the difference. ``client``: how many times faster
-    the client was in B; a change up to ``margin`` is ignored.
+    The verdict is INCONCLUSIVE if a change of the client's speed can explain the difference. ``client``: how many times
+    faster the client was in B; changes up to ``margin`` are ignored.
     """
     interval = judgement.ratio.interval
     if judgement.verdict is Verdict.SAME:
@@ -318,7 +318,7 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
 
 
 def _beyond(judgement: Judged, explained: float) -> bool:
-    """Return whether a difference exceeds what runs differ anyway, apart from the factor that is ``explained``."""
+    """Return whether a difference exceeds the usual one between runs, apart from the ``explained`` factor."""
     interval = judgement.ratio.interval
     if interval is None:
         return False
@@ -327,21 +327,21 @@ def _beyond(judgement: Judged, explained: float) -> bool:
 
 
 def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
-    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, which advises how to measure again.
+    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, with advice on how to measure again.
 
-    Its direction is likely if the verdict was decided, and the difference exceeds what the loads explain. ``favour``:
-    how many times less loaded the machine was in B. ``quiet``: what a sure verdict needs.
+    The direction is "likely" if the verdict was decided and the difference exceeds what the loads explain. ``favour``:
+    how many times less loaded the machine was in B. ``quiet``: text on what a sure verdict needs.
     """
     if judgement.ratio.interval is None:
         return judgement
-    # A load can hide a difference, but not make one in the other direction.
+    # A load can hide a difference, but cannot cause one in the other direction.
     explained = min(1.0, favour) if judgement.ratio.median < 1 else max(1.0, favour)
     likely = judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) and _beyond(judgement, explained)
     return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=quiet, grade="likely" if likely else "")
 
 
 def _to_be_sure(a: Run, b: Run) -> str:
-    """Return what a sure verdict on two runs of an overloaded machine needs."""
+    """Return a text on what a sure verdict on two runs of an overloaded machine needs."""
     if not _apart(a, b):
         return gettext("runs while nothing else uses the machine")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
@@ -350,9 +350,9 @@ def _to_be_sure(a: Run, b: Run) -> str:
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
-    """Add to an inconclusive judgement how many runs would narrow its confidence interval to the width of the margin.
+    """Add the number of runs that an inconclusive verdict needs for an interval as narrow as the margin.
 
-    The width shrinks with the square root of the number of runs.
+    The width of the interval shrinks with the square root of the number of runs.
     """
     if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
         return judgement
@@ -362,7 +362,7 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
 
 
 def _client_ratio(a: Run, b: Run) -> float:
-    """Return how many times faster the client itself was during B than during A, or 1 if not measured."""
+    """Return how many times faster the client itself was in run B than in run A, or 1 if not measured."""
     seconds = [[visit.client_s for visit in run.visits if visit.client_s is not None] for run in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
 
@@ -372,15 +372,15 @@ def _share_of(ratio: float) -> str:
 
 
 def _load(side: _Runs) -> float:
-    """Return the largest load before these runs, in processes that wanted to run per processor, but at least 1."""
+    """Return the largest load before these runs, in runnable processes per processor, but at least 1."""
     facts = [(run.environment.get("load_average"), run.environment.get("cpus")) for run in side]
     return max([1.0, *(float(load[0]) / int(cpus) for load, cpus in facts if load and cpus)])
 
 
 def _overloaded(side: str, run: Run) -> list[str]:
-    """Return a warning if the load before the run was higher than an earlier run of strakes leaves behind.
+    """Return a warning if the load before the run was higher than an earlier run of strakes would leave behind.
 
-    Other users' load lowers the figures of a run, and differs between runs.
+    Other users' load lowers the rates of a run, and differs between runs.
     """
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
@@ -397,16 +397,16 @@ def _overloaded(side: str, run: Run) -> list[str]:
 
 
 def _cleared(a: Run, b: Run) -> bool:
-    """Return whether one run ended before the other began; True if times are unknown."""
+    """Return whether one run ended before the other began. True if the times are unknown."""
     spans = [[visit.started_unix_s for visit in run.visits if visit.started_unix_s is not None] for run in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
 
 def _differences(a: Run, b: Run) -> list[str]:
-    """Return differences of target, machine and engine, which may explain a difference of the figures."""
+    """Return differences of target, machine and engine that may explain different rates."""
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
-    # Other tools print little about the machine. A fact that only one run has is not a difference.
+    # Other tools print little about the machine. A fact that only one run has is not counted as a difference.
     known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
     return [in_both("target", a.directories, b.directories), *known] if _apart(a, b) else known
 
@@ -450,7 +450,7 @@ def _again(run: Run) -> str:
 
 
 def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
-    """Return the error for two runs without comparable cells, with the differences."""
+    """Return the error for two runs without any comparable cell. It lists the differences."""
     reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no id of a cell matches"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:

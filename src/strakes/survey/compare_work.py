@@ -20,11 +20,11 @@ from strakes.survey.comparison import Unlike
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of stored cells that did the same work, and the other cells with their differences.
+    """Return pairs of cells that did the same work, and all other cells with their differences.
 
-    Cells match if they have the same measures and the same levels, except for ``factors``. Their plans must be equal,
+    Cells match if they have the same measures and the same levels, except of ``factors``. Their plans must be equal,
     except for keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown
-    factor, and if cells of one run differ only in ``factors``.
+    factor, and if two cells of one run differ only in ``factors``.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
@@ -47,7 +47,7 @@ def alike(
 def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
     named: dict[str, Cell] = {}
     for cell in cells:
-        # A cell's key contains its levels, so it cannot match across levels of a compared factor.
+        # The key of a cell contains its levels, so the key cannot match if a compared factor differs.
         settings = {key: value for key, value in cell.settings.items() if key not in factors}
         name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
         name = name if factors else f"{cell.key} {name}"
@@ -63,7 +63,7 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
 
 def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
     """Return the plan as a flat table, without the seed and the keys in ``factors``."""
-    if cell.imported:  # of another tool's work, only the settings are known
+    if cell.imported:  # the other tool's plan is unknown
         return {key: value for key, value in cell.settings.items() if key not in factors}
     document: dict[str, Any] = dict(cell.plan.to_json())
     del document["seed"]
@@ -77,12 +77,12 @@ def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
 
 
 def amount_ratio(own: Cell, other: Cell) -> float:
-    """Return how many times more work the larger of two plans does in the phase where they differ most."""
+    """Return the factor between the work of two plans, in the phase with the largest factor (at least 1)."""
     ratio = 1.0
     phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
     for first, second in zip(*phases, strict=True):
         times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
-        # For phases that end by time, compare the times.
+        # Phases that end by time have no fixed work, so compare their times.
         amounts = (
             [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in SIZES]
         )
@@ -106,7 +106,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences named for a cell. The line, of up to 120 characters, grows in proportion.
+# Maximum number of differences named for a cell: a line of up to 120 characters. Lines grow in proportion.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")
@@ -128,19 +128,19 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
             raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)
 
 
-# Maximum factor between the requested and the actual number of files of a tree: all directories get equally many files.
+# Maximum factor between requested and actual files of a tree: all directories get the same number of files.
 _SAME_TREE_TIMES = 1.1
-# Name in other tools -> name in plans.
+# Layout name in other tools -> layout name in plans.
 _LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
-# Settings of imported figures that say what work was done.
+# Settings of imported results that describe the work.
 _WORK = ("ranks", "transfer_bytes", "block_bytes", "segments", "layout", "items")
 
 
 def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of cells with one measure each, and figures without a counterpart.
+    """Return pairs of matching cells, each with one measure; also the results without a match. One run is imported.
 
-    One of the two runs is imported: its figures have the names of phases, and the settings that the tool printed. The
-    figures of a pair have the same name and agree in all settings that both have.
+    An imported result has the name of a phase and the settings that the other tool printed. Two results match if they
+    have the same name and agree in all settings that both have.
     """
     first, second = (
         [replace(cell, measures=(one,)) for cell in cells for one in cell.measures if not one.is_side]
@@ -176,14 +176,14 @@ def _imported_differences(own: Cell, other: Cell) -> list[str]:
 
 
 def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
-    """Return whether both settings agree; a tree of directories may hold slightly fewer files than requested."""
+    """Return whether two settings agree. A tree of directories may have slightly fewer files than requested."""
     if key != "items":
         return ours == theirs
     return max(float(ours), float(theirs)) <= _SAME_TREE_TIMES * min(float(ours), float(theirs))
 
 
 def _work_of(cell: Cell) -> Mapping[str, Setting]:
-    """Return the known settings of a figure; for an imported figure, the settings that the other tool printed."""
+    """Return the settings that describe the work of a result; for an imported result, as the tool printed them."""
     unit = cell.measures[0].metric
     if cell.imported:
         told = {key: cell.settings[key] for key in _WORK if key in cell.settings}
@@ -193,7 +193,7 @@ def _work_of(cell: Cell) -> Mapping[str, Setting]:
     work: dict[str, Setting] = {"ranks": ranks, "unit": unit}
     if isinstance(phase, TransferPhase):
         work |= {"transfer_bytes": phase.transfer_bytes, "layout": phase.layout}
-    # If a phase ends by time, its amount of work is not a setting.
+    # If a phase ends by time, it has no fixed amount of work to compare.
     if isinstance(phase, TransferPhase) and phase.stop.rule == "amount":
         work |= {"block_bytes": phase.block_bytes, "segments": phase.segments}
     elif isinstance(phase, MetadataPhase) and phase.stop.rule == "amount":

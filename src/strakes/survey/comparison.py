@@ -12,11 +12,11 @@ from strakes.stats.ratios import Verdict
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """One cell of both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
+    """One cell in both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
 
-    The intervals from ``low`` to ``high`` hold for all cells together at the comparison's confidence; with too few runs
-    there is no interval. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: sure, alike or, if the verdict is
-    INCONCLUSIVE, how sure the direction of the ratio is: likely, leaning, or "" if nothing is claimed.
+    The intervals ``low`` to ``high`` of all cells together are correct with the comparison's confidence; with too few
+    runs they are None. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: sure, alike or, for an INCONCLUSIVE
+    verdict, the grade of the ratio's direction: likely, leaning, or "" if nothing is claimed.
     """
 
     id: str
@@ -36,7 +36,7 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Overall:
-    """The verdict and grade of all cells together, by the ratio of each run's geometric mean over all cells."""
+    """The verdict and grade of all cells together, by the geometric mean of all cells of each run."""
 
     verdict: Verdict
     ratio: float | None
@@ -48,7 +48,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Unlike:
-    """A cell that is not compared, and the reason."""
+    """A cell that cannot be compared, and the reason."""
 
     id: str
     why: str
@@ -58,7 +58,7 @@ class Unlike:
 class Comparison:
     """Comparison of run B with run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
 
-    ``differs``: other differences between the runs (machine, versions, target), as text. ``caution``: reasons to
+    ``differs``: other differences of the runs (machine, versions, target), as text. ``caution``: reasons to
     distrust the verdicts.
     """
 

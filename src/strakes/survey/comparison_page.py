@@ -1,4 +1,4 @@
-"""A comparison as a self-contained HTML page without scripts: verdicts, and each ratio as a bar with its interval."""
+"""A comparison as a self-contained HTML page without scripts. Each row has a verdict, and a bar for the ratio."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope, say_verdict
 
-# The scale is logarithmic and symmetric. It ends at the farthest bound of an interval, but within these two factors.
+# The axis of ratios is logarithmic and symmetric. It ends at the farthest bound of all intervals, within these limits.
 _LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
 
 
 def render_comparison_page(comparison: Comparison) -> str:
-    """Return the page as text, to write in UTF-8."""
+    """Return the page as text. The file must be written in UTF-8."""
     end = _find_end(comparison)
     cells = order_cells(comparison)
     low, high = _place(1 - comparison.margin, end), _place(1 + comparison.margin, end)
@@ -40,7 +40,7 @@ def render_comparison_page(comparison: Comparison) -> str:
 
 
 def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
-    """Return a cell as texts; "place" and "bar" (start, width) are in percent of the scale."""
+    """Return the texts for a cell's row. "place" and "bar" (start, width) are in percent of the axis."""
     bar = None
     if cell.low is not None and cell.high is not None:
         start = _place(cell.low, end)
@@ -66,6 +66,6 @@ def _find_end(comparison: Comparison) -> float:
 
 
 def _place(ratio: float, end: float) -> float:
-    """Return the position of a ratio on a scale from 1 / end to end, in percent of its length."""
+    """Return the position of a ratio on an axis from 1 / end to end, in percent of the length of the axis."""
     share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
     return round(100 * min(1.0, max(0.0, share)), 2)

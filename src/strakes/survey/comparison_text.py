@@ -1,4 +1,4 @@
-"""A comparison as text for the terminal and as a document for programs."""
+"""A comparison as text for the terminal, and as a document for programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from strakes.report.numbers import percent, show
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
-# Grade of an INCONCLUSIVE verdict -> its text, for a ratio of at most 1 and for one above 1.
+# Grade of an INCONCLUSIVE verdict -> text for a ratio of at most 1, and text for a ratio above 1.
 _DIRECTIONS = {
     "likely": ("likely SLOWER", "likely FASTER"),
     "leaning": ("leaning to SLOWER", "leaning to FASTER"),
 }
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
-# Maximum number of lines on cells that are not compared, so that the verdicts fit on a screen; --json has all cells.
+# Maximum number of lines on cells that are not compared, so that the verdicts fit a screen. --json lists all.
 _MOST_LINES = 8
 
 
@@ -28,7 +28,7 @@ def to_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def render(comparison: Comparison) -> str:
-    """Return the comparison as text, changed cells first."""
+    """Return the comparison as text, with changed cells first."""
     overall = comparison.overall
     lines = [
         f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
@@ -55,7 +55,7 @@ def render(comparison: Comparison) -> str:
 
 
 def say_overall(comparison: Comparison) -> str:
-    """Return the verdict over all cells as one sentence."""
+    """Return the verdict on all cells together as one sentence."""
     overall = comparison.overall
     cells, verdict = len(comparison.cells), say_verdict(overall)
     if overall.grade == "leaning":
@@ -75,7 +75,7 @@ def say_overall(comparison: Comparison) -> str:
 
 
 def say_verdict(one: CellVerdict | Overall) -> str:
-    """Return the verdict in words, or if it is INCONCLUSIVE the direction of the ratio with its grade.
+    """Return the verdict in words; for an INCONCLUSIVE verdict, the direction of the ratio and its grade.
 
     >>> say_verdict(Overall(Verdict.INCONCLUSIVE, 0.3, 0.2, 0.4, grade="likely"))
     'likely SLOWER'
@@ -86,7 +86,7 @@ def say_verdict(one: CellVerdict | Overall) -> str:
 
 
 def say_scope(comparison: Comparison) -> str:
-    """Return the explanation of ratios, SAME and intervals."""
+    """Return an explanation of the ratios, of SAME and of the intervals."""
     return gettext(
         "A ratio says how many times better B is than A; SAME means within ±{margin} %. FASTER, SLOWER and SAME alone "
         "are sure. The overall interval holds with {confidence} confidence, and so do the intervals of all cells "
@@ -97,17 +97,17 @@ def say_scope(comparison: Comparison) -> str:
 
 
 def cautions_of(comparison: Comparison) -> list[str]:
-    """Return the reasons to distrust the verdicts, then the other differences between the runs."""
+    """Return the reasons to distrust the verdicts, then all other differences between the runs."""
     return [*comparison.caution, *(gettext("Differs: {what}", what=text) for text in comparison.differs)]
 
 
 def order_cells(comparison: Comparison) -> list[CellVerdict]:
-    """Return the cells, changed ones first."""
+    """Return the cells, with changed ones first."""
     return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.grade != "likely", cell.ratio))
 
 
 def say_interval(cell: CellVerdict) -> str:
-    """Return the interval of a ratio as text, or the reason why it is unknown."""
+    """Return the interval of a ratio as text, or the reason why there is no interval."""
     if cell.low is None or cell.high is None:
         return gettext("no interval") if cell.needs else gettext("too few runs")
     return f"{cell.low:.3f} - {cell.high:.3f}"

@@ -1,4 +1,4 @@
-"""Collect the history of each cell from the stored runs with one fingerprint."""
+"""Collect the history of each cell from all stored runs that have the same fingerprint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import SIZES
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
-# Units of measures that get a verdict. The load of the machine, for example, gets no verdict.
+# Units of measures that get a verdict. Other measures, such as the load of the machine, get no verdict.
 _FIGURES = ("B/s", "op/s", "s")
 
 
@@ -31,10 +31,10 @@ def gather(
     only: Sequence[str] = (),
     left_out: Callable[[StrakesError], None] = lambda _: None,
 ) -> list[History]:
-    """Return the histories of measurements with at least two runs.
+    """Return the histories of repeated measurements: at least two runs with the same fingerprint.
 
-    ``name``: name of the run (survey, transfer-size …). ``only``: patterns of cell ids. ``left_out`` is called with
-    the error of each damaged run, which is skipped.
+    ``name``: name of the run (survey, transfer-size …). ``only``: patterns of cell ids. ``left_out`` is called with the
+    error of each damaged run; damaged runs are skipped.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
@@ -57,7 +57,7 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    # Rates depend on the amount of work, so each plan of a cell has a series. The series of the newest run comes last.
+    # Rates depend on the amount of work, so each plan of a cell has a separate series. The newest series is last.
     found: dict[str, dict[str, list[tuple[HistoryPoint, CellEstimate, str]]]] = {}
     whole: list[str] = []
     for summary, run in members:
@@ -89,7 +89,7 @@ def _history(
 
 
 def _amount(cell: Cell | None) -> str:
-    """Return the amounts of work of the first phase of a cell as text, or "" for an imported cell."""
+    """Return the work of a cell's first phase (data, files or time) as text, or "" for an imported cell."""
     if cell is None or cell.imported:
         return ""
     phase = dict[str, Any](cell.plan.to_json())["phases"][0]
@@ -97,9 +97,9 @@ def _amount(cell: Cell | None) -> str:
 
 
 def _estimates(run: Run) -> list[CellEstimate]:
-    """Return the stored findings of a run, or compute them from its samples if they are missing or damaged.
+    """Return the stored findings of a run. If missing or damaged, compute them from the run's samples.
 
-    Figures that --impact or --neighbour limited are left out. Raises BadInputError for a damaged run.
+    Rates limited by --impact or --neighbour are left out. Raises BadInputError for a damaged run.
     """
     with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
         if run.findings is not None:

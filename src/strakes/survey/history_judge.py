@@ -1,6 +1,6 @@
-"""Histories of figures over stored runs, and verdicts on them.
+"""Histories of figures over stored runs, and verdicts on these histories.
 
-The probability of any false change in all series together is at most ``error``, even if successive runs are correlated.
+The probability of any false change in all series together is at most ``error``, even with autocorrelated runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.survey.compare_fail_on import Condition
 
-# NO CHANGE SHOWN: the runs suffice to find a shift of the size ``seen_from``. INCONCLUSIVE: too few runs.
+# NO CHANGE SHOWN: a shift of the size ``seen_from`` would have been found. INCONCLUSIVE: there are too few runs.
 NO_CHANGE: Final = "NO CHANGE SHOWN"
 Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """Median and interval of one run, in the unit of the series. ``when`` is ISO 8601 in UTC."""
+    """Median and interval of one run, in the unit of the series. ``when``: ISO 8601 in UTC."""
 
     run: str
     when: str
@@ -34,7 +34,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class RunChange:
-    """A level shift at ``run``, from the median ``before`` to ``after``.
+    """A level shift: from ``run`` on, the median is ``after`` instead of ``before``.
 
     ``ratio``: how many times better ``after`` is.
     """
@@ -49,11 +49,11 @@ class RunChange:
 
 @dataclass(frozen=True)
 class HistorySeries:
-    """The medians of one cell over successive runs, with a verdict.
+    """The medians of one cell in successive runs, with a verdict.
 
-    ``amount``: amount of work of these runs, as text, if other runs of the cell had another amount.
-    ``seen_from``: smallest lasting rise in the middle of the series, as a share of the level, that is found in at least
-    four of five series with this noise, if the noise is log-normal. A fall has the same size on a logarithmic scale.
+    ``amount``: work of these runs, as text, if other runs of the cell did another amount of work. ``seen_from``:
+    smallest lasting rise, as a share of the level, that would be found in four of five series with this (log-normal)
+    noise if it began in the middle of the series. A fall has the same size on a logarithmic scale.
     """
 
     cell: str
@@ -74,7 +74,7 @@ class HistorySeries:
 
 @dataclass(frozen=True)
 class History:
-    """All runs of one measurement (one fingerprint), oldest first."""
+    """All runs of one measurement (with one fingerprint), oldest first."""
 
     fingerprint: str
     kind: str
@@ -85,7 +85,7 @@ class History:
 
     @property
     def command(self) -> str:
-        """Return the command that repeats the measurement, without the program's name."""
+        """Return the command that repeats the measurement, without the name of the program."""
         return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"
 
 
@@ -94,7 +94,7 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Return the histories with a verdict on each series: its last level shift, unless that was before ``since``."""
+    """Return the histories with a verdict on each series: the last level shift, except if it was before ``since``."""
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni
     return [
@@ -104,7 +104,7 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
 
 
 def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> list[str]:
-    """Return a text for each series that meets a condition of ``--fail-on``."""
+    """Return a text for each series with a verdict that meets a condition of ``--fail-on``."""
     met = []
     for history in histories:
         for series in history.series:

@@ -1,4 +1,4 @@
-"""Histories as text for the terminal and as a document for programs."""
+"""Histories as text for the terminal, and as a document for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
-# Maximum numbers of lines on unchanged and on undecided figures, so that a history fits 24 lines; --json has all.
+# Maximum numbers of lines on unchanged and on undecided figures, so that a history fits 24 lines. --json has all.
 _MOST_STEADY_LINES = 12
 _MOST_UNDECIDED_LINES = 5
 
@@ -26,7 +26,7 @@ def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[s
 
 
 def render(histories: Sequence[History]) -> str:
-    """Return a block of text for each measurement, changed figures first."""
+    """Return a block of text for each measurement, with changed figures first."""
     return "\n\n".join(_block(history) for history in histories)
 
 
@@ -71,7 +71,7 @@ def _line(series: HistorySeries, width: int) -> str:
         line += show(series.points[-1].median, series.unit)
         if (rise := series.seen_from) is None:
             return line
-        # The detectable shift is symmetric on a logarithmic scale: a rise by s equals a fall by s / (1 + s).
+        # The detectable shift is symmetric on a logarithmic scale: a rise by s corresponds to a fall by s / (1 + s).
         fall = rise / (1 + rise)
         return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
     last = series.changes[-1]
@@ -83,7 +83,7 @@ def _line(series: HistorySeries, width: int) -> str:
 
 
 def _bars(series: HistorySeries) -> str:
-    """Return the newest medians as bars, scaled from the smallest to the largest of them."""
+    """Return the newest medians as bars, scaled from the smallest to the largest of these medians."""
     values = [point.median for point in series.points[-_LONGEST_LINE:]]
     least, most = min(values), max(values)
     if most == least:

@@ -1,4 +1,4 @@
-"""Leave out the phases of plans whose interface the engine lacks."""
+"""Leave out the phases that need an interface that the engine lacks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells with the phases that this engine can run, and the phases left out, with reasons.
+    """Return the cells with only those phases that this engine can run, and the other phases with the reasons.
 
-    ``absent``: interfaces that the engine lacks, as reported in its first message.
+    ``absent``: interfaces that the engine lacks, from the engine's first message.
     """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []
@@ -35,7 +35,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 
 
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
-    """Return the names of phases that cannot run, with the reason: a missing interface, or missing files.
+    """Return phase -> reason for phases that cannot run: an interface is missing, or files of a skipped phase.
 
     >>> from strakes.model.phases import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
@@ -48,7 +48,7 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     for phase in plan.phases:
         bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
         backend = next((body.backend for body in bodies if body.backend in absent), "")
-        # The sets of files that the phase uses, each with whether the phase creates the files.
+        # Set of files that the phase uses -> whether the phase creates these files.
         sets = {
             (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS
             for body in bodies
@@ -66,5 +66,5 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
 
 
 def _space(kind: str) -> str:
-    """Return the namespace of a kind of phase. Kinds with the same namespace can use each other's files."""
+    """Return the namespace of a kind of phase. Kinds in the same namespace can use each other's files."""
     return "data" if kind in ("transfer", "stream", "stage") else kind

@@ -1,4 +1,4 @@
-"""Set the layouts, metadata targets and file system settings of cells. Leave out cells for which that fails."""
+"""Prepare layouts, metadata targets and file system settings of cells. Leave out cells for which that fails."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
-# Time to wait, in seconds, until directories have moved to their metadata targets, and its maximum share of the budget.
+# Seconds to wait until directories have moved to their metadata targets, and maximum share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget for placing directories. After it, cells of lower priority are left out. With twice this share, a
-# study of two minutes has too little time left to decide anything.
+# Share of the budget for placing directories. Cells of lower priority that need more are left out. With twice this
+# share, a study of two minutes has too little time left for any decision.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Create directories with the cells' layouts. Return the cells whose files got the requested layout.
+    """Create directories with the layouts of the cells. Return the cells whose files got the requested layout.
 
     The effective layouts are stored in the run. Raises MeasurementError if no cell is left.
     """
@@ -57,10 +57,10 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose directories can be placed as required. Create the directories that are kept.
+    """Return the cells whose directories can be placed as required. Creates the directories that are kept.
 
-    Placing a directory takes a second on some systems, so the most important cells come first, and cells of lower
-    priority are placed only within a share of the budget. Raises BadInputError if no cell is left.
+    On some systems, placing a directory takes a second. Therefore the most important cells come first, and cells of
+    lower priority are placed only within a share of the budget. Raises BadInputError if no cell is left.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -88,7 +88,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed, or "" if they can. ``refused``: cache of earlier results."""
+    """Return why a cell's directories cannot be placed, else "". ``refused``: earlier reasons, by placement."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
         return "a larger --budget is needed: placing the directories of this cell takes too long for this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
@@ -117,9 +117,9 @@ def _place(session: Session, cell: Cell) -> str:
 
 
 def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose settings can be changed. Raises BadInputError if no cell is left.
+    """Return the cells whose file system settings can be changed. Raises BadInputError if no cell is left.
 
-    As a test, each setting is changed once and immediately restored.
+    As a test, each setting is changed once and restored immediately.
     """
     why: dict[str, str] = {}
     kept = []

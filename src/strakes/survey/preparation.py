@@ -1,4 +1,4 @@
-"""Choose the cells that fit the target and the budget, from the facts of the target and a pilot."""
+"""Choose the cells that fit the target and the budget, by facts about the target and a pilot's rates."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from strakes.survey.request import Request
 from strakes.survey.verdicts import visit_s
 from strakes.targets.description import Description, Striping
 
-# Maximum share of the free space that strakes fills.
+# Maximum share of the free space that strakes ever fills.
 FREE_SHARE = 0.8
-# Maximum share of the free space for amounts that strakes chooses. On XFS, writes of 1 MiB were four times slower in
-# successive plans of 70 % of the free space than in a single plan of that size, or in plans of 20 %.
+# Maximum share of the free space that strakes plans to fill by default. On XFS, writes of 1 MiB were four times slower
+# in successive plans that each filled 70 % of the space than in a single plan, or in plans that filled 20 %.
 CHOSEN_SHARE = 0.25
-# Maximum data of a plan, as a share of the available memory, because the data are in the page cache.
+# Maximum data of a plan, as a share of the available memory, because the data occupy the page cache.
 MEMORY_SHARE = 0.25
-# Maximum data of a plan, as a share of the available memory, on a file system in memory: data take memory twice there.
+# The same maximum on a file system in memory, where data take twice their size in memory.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Rates for checking requested amounts before the pilot: amounts are refused if phases exceed the budget even at these
+# Rates to check requested data and files before the pilot: they are refused if phases exceed the budget even at these
 # rates and with the first overhead (seconds per trial). The budget in the message includes the second overhead.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial has a fixed amount of work if it takes more than this many times the planned length: 33% above the limit of
-# all other phases, which end after three times the planned length.
+# A trial that takes more than this many times the planned length has a fixed amount of work. The value is 33% above the
+# limit of all other phases, which end after three times the planned length.
 _OUTSIZED = 4.0
-# Share of the budget for all other cells if some cells have a fixed amount. With 1, cells with a fixed amount would
-# never be measured.
+# Share of the budget for all other cells if some cells have a fixed amount of work. With 1, the cells with a fixed
+# amount would never be measured.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 
@@ -60,7 +60,7 @@ def limits(
 ) -> tuple[int, int]:
     """Return the maximum bytes and files that one plan may put on the target.
 
-    ``stated``: the user chose the plan, so only the free space limits it. Raises BadInputError if the target is too
+    ``stated``: the user wrote the plan, so only the free space limits it. Raises BadInputError if the target is too
     full for the smallest study.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
@@ -90,15 +90,15 @@ def limits(
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the maximum bytes and files that one plan of the request may put on the target."""
-    # Memory does not limit requested amounts, except on a file system in memory.
+    # Memory does not limit requested data, except on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError if requested amounts cannot fit. It names the largest amounts that fit. Writes nothing.
+    """Raise BadInputError, with the largest values that fit, if requested data or files cannot fit. Writes nothing.
 
-    ``facts``: of the file system. The time for the amounts is not checked, because that requires a pilot.
+    ``facts``: of the file system. The time that the work takes is not checked, because that requires a pilot.
     """
     room = room_of(request, facts)
     further = []
@@ -121,9 +121,9 @@ def make_context(
     room: tuple[int, int],
     description: Description | None = None,
 ) -> Context:
-    """Return the context of the studies, with the phase length that fits the budget.
+    """Return the context of the studies, with the length of phases that fits the budget.
 
-    Raises BadInputError if requested amounts do not fit the target or the budget.
+    Raises BadInputError if requested data or files do not fit the target or the budget.
     """
     context = Context(
         file_system=facts["file_system"],
@@ -158,9 +158,9 @@ def make_context(
 
 
 def _longest_phases(request: Request, context: Context) -> Context:
-    """Return the context with the longest phases that fit into the budget with all cells, or with the shortest ones.
+    """Return the context with the longest phases with which all cells fit the budget, else with the shortest phases.
 
-    Cells with a fixed amount of work that takes far longer than a phase do not shorten the phases of other cells.
+    Cells whose fixed work takes far longer than a phase do not shorten the phases of other cells.
     """
     shortest_s = LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S
     phase_s = LONGEST_PHASE_S
@@ -186,12 +186,12 @@ def team_size(cpus: int, launch: Launch) -> int:
 
 
 def most_ranks(launch: Launch) -> int | None:
-    """Return the largest number of ranks of a cell, or None without a limit."""
+    """Return the maximum number of ranks of a cell, or None without a limit."""
     return launch.ranks if launch.launcher == "local" else processes(launch)
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return all cells that fit the target and the budget, and the others with the reason."""
+    """Return all cells that fit the target and the budget, and all other cells with the reasons."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -231,14 +231,14 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 
 def why_left_out(context: Context) -> str:
-    """Return the reason for leaving out cells of lower priority, as text."""
+    """Return the reason, as text, for leaving out cells of lower priority."""
     return f"a larger --budget is needed: in this one, phases of {format_seconds(context.phase_s)} have priority"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
-    """Return a cell of metadata operations with libcephfs instead of the mount, without its phases with fsync.
+    """Return a cell of metadata operations that uses libcephfs instead of the mount, without phases with fsync.
 
-    Two kinds of cells are returned unchanged: cells that move data, because caches of libcephfs cannot be dropped, and
+    Returns two kinds of cells unchanged: cells that move data, because the caches of libcephfs cannot be dropped, and
     cells that need a phase with fsync.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]

@@ -20,15 +20,15 @@ from strakes.targets.command import Servers
 
 @dataclass(frozen=True)
 class Request:
-    """A survey, or one study (``full``: every level of its factors).
+    """A request for a survey, or for one study (``full``: every level of its factors).
 
     ``resume``: continue the newest unfinished run with the same fingerprint. ``against``: a second file system,
-    measured alternately with the first. ``beside``: further directories, to which ranks are assigned round-robin with
-    ``directory``. ``like``: a run whose plans are used unchanged. ``files``: files of each metadata phase, and of a
-    population at its end. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``: length of phases. If
-    an amount is None, strakes chooses it. ``libcephfs``: do metadata operations without the mount, so that each rank is
-    a client. ``visit``: runs the plans of studies that interrupt the service. ``impact``: limit of the load.
-    ``neighbour_s``: allowed 99th percentile of other users' latencies.
+    measured alternately with the first. ``beside``: further directories; ranks are assigned round-robin to
+    ``directory`` and these. ``like``: a run whose plans are used unchanged. ``files``: number of files of each metadata
+    phase, and of a population at its end. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``:
+    seconds of each phase. If one of these three is None, strakes chooses it. ``libcephfs``: do metadata operations
+    without the mount, so that each rank is a client. ``visit``: function that runs a trial, for studies that interrupt
+    the service. ``impact``: load limit. ``neighbour_s``: maximum 99th percentile of other users' latencies, in seconds.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Request:
     def fingerprint(self, found: Path | None = None) -> str:
         """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ.
 
-        ``found``: the directory without links, if it was just looked up.
+        ``found``: the directory with all links resolved, if known.
         """
         same = {
             "kind": self.kind,
@@ -78,7 +78,7 @@ class Request:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def amounts(self) -> dict[str, object]:
-        """Return the requested amounts by name."""
+        """Return the requested data, files and phase length by name."""
         asked = {"files": self.files, "data_per_rank": self.data_per_rank, "phase_s": self.phase_s}
         return {name: value for name, value in asked.items() if value}
 
@@ -89,7 +89,7 @@ class Request:
         return against | ({"beside": beside} if beside else {})
 
     def options(self, found: Path | None = None) -> dict[str, object]:
-        """Return the options of the request as stored in the run. ``found``: as for :meth:`fingerprint`."""
+        """Return the options of the request, to store in the run. ``found``: as for :meth:`fingerprint`."""
         return {
             "fingerprint": self.fingerprint(found),
             "studies": [study.name for study in self.studies],
@@ -108,10 +108,10 @@ class Request:
 
 
 class ProgressDisplay(Protocol):
-    """Receiver of progress."""
+    """Receiver of progress messages."""
 
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Show the current cell, the completed share (0 to 1), and the preliminary results."""
 
     def note(self, text: str) -> None:
-        """Show a sentence permanently."""
+        """Show a sentence that stays on the screen."""

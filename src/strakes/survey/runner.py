@@ -1,4 +1,4 @@
-"""Run a survey or study: prepare, measure in blocks, and remove all files."""
+"""Carry out a survey or study: prepare, measure in blocks, and remove all files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# Duration of the shortest possible run in seconds, with almost no work.
+# Duration of the shortest possible run, in seconds: almost no work.
 _LEAST_S = 5.0
 
 
@@ -35,8 +35,8 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     """Carry out a request and return the completed run.
 
     Raises BadInputError before anything is written, EnvironmentLacksError without an engine, and MeasurementError if
-    the target fails. After any of these, and after KeyboardInterrupt, the run keeps its samples, and the target is
-    restored.
+    the target fails. After these errors and after KeyboardInterrupt, the run keeps its samples, and the target is in
+    its former state.
     """
     for study in request.studies:
         if study.interrupts_service and request.visit is None:
@@ -56,7 +56,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     target = detect(request.directory, request.servers)
     try:
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
-        # Studies that interrupt the service wait for their servers, so the servers are not watched here.
+        # Studies that interrupt the service wait for the servers themselves, so do not watch the servers here.
         with servers_watched(sides if request.visit is None else []):
             for side in sides:
                 side.require_answers()
@@ -77,7 +77,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        # Kept files of a growing population remain, so each resume has the whole budget.
+        # The files of a growing population stay when the run ends, so each resume has the whole budget.
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)
@@ -105,7 +105,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             facts = gather_facts(session)
             note_trouble(session, "before")
             note_others(session, "before")
-            # The budget does not include the comparison of nodes.
+            # The comparison of the nodes does not count towards the budget.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
             cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))
@@ -123,7 +123,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
 
 
 def _require_libcephfs(request: Request, hello: Hello) -> None:
-    """Raise EnvironmentLacksError if the engine lacks libcephfs, BadInputError for a directory outside CephFS."""
+    """Raise EnvironmentLacksError if the engine lacks libcephfs, BadInputError if the directory is not on CephFS."""
     from strakes.targets.ceph_tool import inside
 
     if why := hello.absent.get("cephfs"):

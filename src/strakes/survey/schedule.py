@@ -1,4 +1,4 @@
-"""Order of the visits: randomised, interleaved blocks, until all questions are answered or time is up."""
+"""Order of the trials: randomised, interleaved blocks, until all questions are answered or the time is up."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# The first trial of a cell is expected to take twice the length of its phases.
+# Expected duration of a cell's first trial: twice the length of the cell's phases.
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# The grade "alike" ends a question at LOOKS, then at each multiple of this number. Twice the number adds 5 blocks.
+# Interval, in blocks, of the checks after LOOKS at which the grade "alike" ends a question. Twice adds 5 blocks.
 _LOOK_EVERY = 5
 
 
 class Schedule:
-    """Decides which cells are measured next. A block visits each open cell once, in random order by seed and block.
+    """Decides which cells are measured next. A block is one trial of each open cell, in an order drawn at random.
 
-    A cell is open while a question about it is open. A cell without questions is open until its interval is as narrow
-    as ``precision`` (relative half-width). ``verdicts``: only cells of planned verdicts are open; if empty, all cells.
-    ``visits_s``: expected duration in seconds of the first visit, by cell.
+    A cell is open while a question about it is not answered. A cell without questions is open until its interval is as
+    narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of planned verdicts are open.
+    ``visits_s``: expected seconds of a cell's first trial, by cell.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Schedule:
         visits_s: Mapping[str, float] | None = None,
     ) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        # Durations in seconds of the trials that count, by cell.
+        # Seconds of each counted trial, by cell.
         self._durations_s: dict[str, list[float]] = {cell.key: [] for cell in cells}
         self._studies = studies
         self._precision = precision
@@ -64,21 +64,21 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Count a finished visit with the purpose ``measure``. It is new or, in a resumed run, stored."""
+        """Count a finished trial with the purpose ``measure``, which is new or, in a resumed run, stored."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
             self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Count the latest visit. If its load limit differs from earlier ones, count all ``visits`` again."""
+        """Count the latest trial. If its load limit differs from earlier ones, count all ``visits`` again."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Count only those of ``visits`` that ran under this limit of the load."""
+        """Count only the trials among ``visits`` that ran with this load limit."""
         if limit == self.limit:
             return
         self.limit = limit
@@ -88,7 +88,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """If this block is a look (interim analysis), close the cells without open questions and claims."""
+        """After blocks with an interim analysis (look), close the cells without open questions and claims."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -97,7 +97,7 @@ class Schedule:
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
         claims = claims_of(self._studies, results)
-        if self.block in LOOKS:  # more looks would exceed the allowed error of sure judgements
+        if self.block in LOOKS:  # claims only at LOOKS: more looks would exceed the allowed error of sure judgements
             judged = judge(bounds_of(claims, results), LOOK_ERROR)
             self._settled_claims |= {
                 claim.id for claim, one in zip(claims, judged, strict=True) if one is not None and one.grade == "sure"
@@ -114,14 +114,14 @@ class Schedule:
         self._closed = {
             cell.key
             for cell in cells
-            # A level that was added after its question was sure has not been compared yet.
+            # Keep cells with few runs open: a level added after its question was sure has not been compared yet.
             if self.runs(cell.key) >= min(LOOKS)
             and not any(cell.measure_id(measure.suffix) in still_open for measure in cell.measures)
             and self._is_precise(cell, asked, results)
         }
 
     def _is_precise(self, cell: Cell, asked: Collection[str], results: Results) -> bool:
-        """Return whether all figures of a cell that no question uses have the requested precision."""
+        """Return whether all figures of a cell that no question or claim uses are as precise as requested."""
         for measure in cell.measures:
             identifier = cell.measure_id(measure.suffix)
             if measure.is_side or identifier in asked:
@@ -135,11 +135,11 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return the number of counted visits to a cell."""
+        """Return the number of counted trials of a cell."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:
-        """Return the cells that need more runs, in declared order."""
+        """Return the cells that need more trials, in the order of their declaration."""
         planned = {key for index in self.planned for key in self._verdicts[index].cells}
         wanted = planned if self._verdicts else self._cells.keys() - self._dropped
         return [
@@ -149,9 +149,9 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Plan further verdicts, in order, as long as all planned cells can have enough runs in the remaining time.
+        """Plan further verdicts, in order, as long as all their cells can have enough runs in the remaining time.
 
-        Enough is ``WANTED_BLOCKS`` runs in the first call, and ``FEWEST_BLOCKS`` in later calls.
+        Enough means ``WANTED_BLOCKS`` runs in the first call, and ``FEWEST_BLOCKS`` runs in later calls.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
@@ -167,7 +167,7 @@ class Schedule:
                 left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
-        """Return the expected duration of a visit to a cell in seconds, from earlier visits if there are any."""
+        """Return the expected seconds of a trial of the cell, from earlier trials if there are any."""
         if durations_s := self._durations_s[cell.key]:
             return median(durations_s)
         if cell.key in self._visits_s:
@@ -175,7 +175,7 @@ class Schedule:
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
 
     def _slowness(self) -> float:
-        """Return the median ratio of actual to expected durations over all visited cells."""
+        """Return the median ratio of actual to expected durations over all cells with a trial."""
         ratios = [median(taken_s) / self._visits_s[key] for key, taken_s in self._durations_s.items() if taken_s]
         return median(ratios) if ratios else 1.0
 
@@ -195,8 +195,8 @@ class Schedule:
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells until all others can have enough runs in time. Return the dropped cells.
 
-        Cells of priority 1 stay, because even a few runs of the most important cells are useful. If verdicts are
-        planned, the last ones are postponed instead, and no cell is dropped.
+        Cells of priority 1 stay, because even a few runs of the most important cells are useful. With planned verdicts,
+        no cell is dropped; the last verdicts are postponed instead.
         """
         dropped: list[Cell] = []
         if self._verdicts:

@@ -1,4 +1,4 @@
-"""State of a run in progress, and the visit to a cell (one run of its plan)."""
+"""State of a run in progress, and the execution of one trial (the plan of one cell)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 # A plan is stopped after LIMIT_FACTOR times the expected time, but not before SHORTEST_LIMIT_S seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Time to wait in seconds after an interruption. Times of interruptions are rounded to seconds, and an interruption must
-# not overlap the next plan.
+# Seconds to wait after an interruption of the service. Its times are rounded to seconds, and it must not overlap the
+# next plan.
 _SETTLED_S = 1.0
-# Maximum time to wait for a server in seconds. A fail-over takes one or two minutes.
+# Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
 # With a small budget, the time limit of a trial is twice the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
-# Keys of further directories in ``Session.sides`` are this and a number. The engine assigns ranks to the directories.
+# Prefix of the keys of further directories in ``Session.sides``; a number follows. The engine assigns the ranks.
 BESIDE = "beside"
-# Minimum pause between searches for other measurements: in seconds, and as a multiple of the duration of a search.
+# Minimum pause between searches for other measurements: in seconds, and as a multiple of a search's duration.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -75,7 +75,7 @@ class Session:
 
     @property
     def target(self) -> Target:
-        """The measured file system. A second one, to compare with, is in ``sides``."""
+        """The measured file system. ``sides`` also has the second file system of a comparison."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
@@ -83,14 +83,14 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return the seconds that are left of a share (0 to 1) of the budget. Negative if the share is overspent."""
+        """Return the remaining seconds of a share (0 to 1) of the budget. Negative if the share is overspent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Run the plan of a cell, store its samples, and return them as a visit.
+    """Run a cell's plan once, store the samples, and return the trial as a record.
 
-    Its ``ended`` is "yielded" if the plan was stopped to protect other users. After a fail-over the plan is repeated.
+    ``ended`` is "yielded" if the plan was stopped to protect other users. After a fail-over, the plan is repeated.
     Raises MeasurementError if the target failed, and StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
@@ -105,7 +105,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
 
 
 def _wait_until_served(target: Target) -> None:
-    """Wait until all servers are back. A plan that starts earlier would be interrupted again."""
+    """Wait until all servers are back, because a plan that starts earlier would be interrupted again."""
     deadline = time.monotonic() + _BACK_WITHIN_S
     while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
         time.sleep(_SETTLED_S)
@@ -154,14 +154,14 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
-    """Return the minimum time limit of a visit in seconds, which depends on the budget."""
+    """Return the minimum time limit of a trial in seconds. It depends on the budget."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
 
-    With "meanwhile", the directory is only searched if the last search was long enough ago.
+    With "meanwhile", the directory is only searched if enough time has passed since the last search.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
@@ -172,7 +172,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # Listing a directory of a million names takes long.
+    # The next search must wait, because listing a directory of a million names takes long.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
@@ -185,7 +185,7 @@ def note_others(session: Session, when: str) -> None:
 def note_trouble(session: Session, when: str) -> None:
     """Record servers that report trouble or do not answer. ``when``: "before" or "after" the measurement."""
     for side in session.sides.values():
-        # A local file system has no servers.
+        # Local file systems have no servers to ask.
         sentences = side.target.trouble() if side.target.mount.remote else ()
         if sentences:
             session.writer.append_event(TroubleSeen(when, sentences))
@@ -193,7 +193,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record the present state of interruptions that had not ended at the end of the visit."""
+    """Record the present state of those interruptions that had not ended at the end of their trial."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

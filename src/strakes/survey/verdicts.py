@@ -1,4 +1,4 @@
-"""Plan a study by its verdicts: cells of each verdict, their order, time of a visit. All functions are pure."""
+"""Plan a study by its verdicts: the cells of each verdict, their order, time of a trial. All functions are pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# A cell is postponed if all its blocks take more than this share of the budget. With 0.2, five large files fill a
-# budget; with 0.05, amounts of 64 MiB are left out of runs of five minutes.
+# A cell is postponed if all its trials take more than this share of the budget. With 0.2, five large files fill a
+# budget; with 0.05, data of 64 MiB are left out of runs of five minutes.
 _LARGE_SHARE = 0.1
 
 
@@ -38,11 +38,11 @@ def verdicts_of(
     visits_s: Mapping[str, float],
     budget_s: float,
 ) -> list[Verdict]:
-    """Return the verdicts that these cells allow, the most important first.
+    """Return the verdicts that these cells allow, most important first.
 
-    For ordered options, the two ends come first, then the levels between them, then levels whose visits take a large
-    share of the budget. Within each of these groups, cells of higher priority come first, and studies alternate.
-    Cells without a verdict are last.
+    For ordered options, the two ends come first, then the levels between them, then levels whose trials take a large
+    share of the budget. In each of these groups, cells of higher priority come first, and studies alternate. Cells
+    without a verdict are last.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -83,7 +83,7 @@ def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
 
 
 def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
-    """Return results without observations. Their ids and settings suffice to list questions and claims."""
+    """Return results without observations. Their ids and settings suffice to list the questions and claims."""
     measured = []
     for cell in cells:
         for measure in cell.measures:
@@ -95,7 +95,7 @@ def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
 
 
 def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
-    """Return the expected time of a visit of the cell in seconds, at the pilot's rates."""
+    """Return the expected seconds of a trial of the cell, at the pilot's rates."""
     return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
 
 
@@ -118,7 +118,7 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return for each verdict the budget in seconds with which it and all earlier verdicts are planned.
+    """Return, for each verdict, the budget in seconds that suffices for this verdict and all earlier ones.
 
     ``prepared_s``: seconds that the preparation of the run has taken.
     """
@@ -132,7 +132,7 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return, by study, the --budget options for its next unplanned verdict and for all its unplanned verdicts.
+    """Return, by study, two --budget options: for the next unplanned verdict, and for all unplanned verdicts.
 
     ``budgets``: result of :func:`budgets_of`. ``left``: indices of the unplanned verdicts.
     """

@@ -1,4 +1,4 @@
-"""Short lines of text for graded answers, which are the same in all forms of the report."""
+"""Short texts of graded answers, equal in all forms of the report."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 class AnswerLine:
     """One row of "How to use it": the title of the question, the answer, and the grade of the answer.
 
-    ``source``: a text if the answer is about the memory of this node, or perhaps is, otherwise "". ``in_memory``: it
-    is, or the whole file system is memory.
+    ``source``: a text if this node's page cache supplied the data, or perhaps did, else "". ``in_memory``: whether
+    there is such a text, or the whole file system is in memory.
     """
 
     title: str
@@ -34,18 +34,18 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The grade as it is displayed: in parentheses if the answer is not about storage."""
+        """The grade as displayed, in parentheses if the answer is about a cache rather than the storage."""
         word = gettext(GRADES[self.grade])
         return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
     @property
     def full_text(self) -> str:
-        """The answer and its source, for texts that do not group answers by source."""
+        """The answer and its source, for texts that do not group the answers by source."""
         return gettext("; ").join(filter(None, (self.text, self.source)))
 
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
-    """Return all answers as lines; those about memory come last. Equal answers for writes and reads become one line."""
+    """Return all answers as lines, answers about a cache last. Equal answers for writes and reads become one line."""
     lines: dict[str, AnswerLine] = {}
     memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:
@@ -79,7 +79,7 @@ def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
     best, enough = [answer.chosen], False
-    with suppress(BadInputError):  # only numbers and sizes can be sorted
+    with suppress(BadInputError):  # skip this sorting for levels that are neither numbers nor sizes
         options.sort(key=parse_bytes)
         smaller = options[: options.index(answer.chosen)]
         unclear = [one.option for one in answer.others if one.grade == "undecided"]
@@ -118,7 +118,7 @@ def _others(answer: Answer, best: Sequence[str]) -> str:
 
 
 def _compared(one: Comparison) -> str:
-    """Return how many times as fast as an option the chosen one is, or how many times as fast the option is.
+    """Return the ratio of the chosen option to another in words, from the side on which the ratio is above 1.
 
     >>> _compared(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure"))
     '6 times as fast as 4 KiB [5-7]'
@@ -132,7 +132,7 @@ def _compared(one: Comparison) -> str:
 
 
 def legend() -> str:
-    """Return what the grades of answers promise."""
+    """Return an explanation of what each grade of answers promises."""
     return gettext(
         "sure: all sure answers hold with 95 %; likely: up to {share} are wrong; alike: within {most}; -: open; "
         "(in parentheses): of memory, not of storage",

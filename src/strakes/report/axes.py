@@ -1,4 +1,4 @@
-"""Ranges and ticks of axes. They are computed here, so that all reports have the same and tests need no browser."""
+"""Ranges and ticks of axes. They are computed here, so that all reports agree and tests need no browser."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Maximum number of ticks. Labels of twice the number would overlap.
+# Maximum number of ticks. With twice the number, labels would overlap.
 MOST_TICKS = 9
-# Minimum powers of ten on an axis, below which further ticks are drawn. With 2, an axis may have only two labels; with
-# twice the number, an axis of seven powers gets further ticks.
+# Minimum number of powers of ten on an axis; with fewer, ticks between them are drawn. With 2, an axis may have only
+# two labels; with twice the number, an axis of seven powers of ten gets further ticks.
 FEWEST_TICKS = 4
 
-# A published band may widen the x axis as long as our own points still take this share of the axis.
+# A published band widens the x axis only if our own points still take at least this share of the axis.
 OUR_SHARE = 0.6
 
-# If the largest median is more than this many times the smallest, the y axis is logarithmic to show small values.
+# The y axis is logarithmic, to show small values, if the largest median is over this many times the smallest.
 LOG_FROM_TIMES = 10.0
-# Factor and name of the units of labels, the largest first.
+# Factor and name of the units of labels, largest first.
 _UNITS = {
     "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
@@ -32,7 +32,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis. ``low``, ``high`` and the positions of ``ticks``, each with its label, are in the units of the data."""
+    """An axis. ``low``, ``high`` and the positions of ``ticks``, each with a label, are in the units of the data."""
 
     scale: Literal["log", "linear"]
     low: float
@@ -41,7 +41,7 @@ class Axis:
     title: str
 
     def shifted(self, value: float, share: float) -> float:
-        """Return ``value`` moved along the axis by a share of the axis's length."""
+        """Return ``value`` moved along the axis by ``share`` of the length of the axis."""
         if self.scale == "log":
             return float(value * (self.high / self.low) ** share)
         return value + share * (self.high - self.low)
@@ -60,12 +60,12 @@ class Axis:
 
 
 def categories(figure: Figure) -> tuple[str, ...]:
-    """Return the categories of a figure in the order they first appear."""
+    """Return the categories of a figure in order of first appearance."""
     return tuple(dict.fromkeys(str(point.x) for series in figure.series for point in series.points))
 
 
 def x_axis(figure: Figure) -> Axis:
-    """Return the x axis; categories have the positions 0, 1, 2, …"""
+    """Return the x axis. Categories have the positions 0, 1, 2, …"""
     title = figure.x_label if figure.x_unit in ("", "B", "s") else f"{figure.x_label} ({figure.x_unit})"
     if figure.x_scale == "category":
         names = categories(figure)
@@ -91,14 +91,14 @@ def x_axis(figure: Figure) -> Axis:
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """Return the y axis for all ``drawn`` values. The axis begins at zero unless the medians differ too much."""
+    """Return the y axis for all ``drawn`` values. The axis begins at zero, except if it is logarithmic."""
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     title = f"{figure.y_label} ({unit})" if unit else figure.y_label
     if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_TIMES:
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
         places = _decades(low / factor, high / factor)
-        own = figure.y_unit == "s"  # each tick has its own unit
+        own = figure.y_unit == "s"  # every tick label has its own unit
         ticks = tuple((at * factor, _tick(at * factor, "s") if own else f"{at:,.10g}") for at in places)
         return Axis("log", low, high, ticks, figure.y_label if own else title)
     high = max([*drawn, 0.0]) * 1.06 or 1.0
@@ -108,7 +108,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return the ends of the part of a published band that lies on this axis, or None."""
+    """Return both ends of a published band, cut off at the ends of this axis, or None if it is outside the axis."""
     if reference.x_low is None and reference.x_high is None:
         return None
     low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
@@ -129,7 +129,7 @@ def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> t
 
 
 def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> Sequence[float]:
-    """Return the wanted places if labels fit there, else every n-th power of two or ten.
+    """Return the wanted places if their labels fit on the axis, else every n-th power of two or ten.
 
     Powers of two are used for bytes, or if all wanted places are powers of two. If there are too few powers of ten,
     other round places are added.
@@ -160,7 +160,7 @@ def _nice_places(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return round places on a log axis: 1, 2, 5 or 1, 3 in each decade if labels fit there, else every n-th decade."""
+    """Return round places on a log axis: 1, 2, 5 or 1, 3 of each decade if the labels fit, else every n-th decade."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high / low)
     digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)
@@ -170,9 +170,9 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
-    """Return the factor and the name of the unit for an axis whose largest value is ``largest``."""
+    """Return the factor and the name of the unit for an axis with ``largest`` as its largest value."""
     units = _UNITS.get(unit, [(1.0, unit)])
-    least = 0.1 if unit == "B/s" else 1.0  # rates are written like this everywhere: 0.5 MiB/s
+    least = 0.1 if unit == "B/s" else 1.0  # as in all texts: 0.5 MiB/s rather than 512 KiB/s
     return next((one for one in units if largest >= least * one[0]), units[-1])
 
 
@@ -182,5 +182,5 @@ def _tick(value: float, unit: str) -> str:
     if unit == "s":
         factor, name = _scale_of("s", value)
         return f"{value / factor:.4g} {name}"
-    # From a million up, the format g would print exponents.
+    # From a million on, the format "g" would write an exponent.
     return f"{value:,.0f}" if 1e6 <= value < 1e12 else f"{value:,.6g}"

@@ -1,4 +1,4 @@
-"""Facts about run, target and machine that all forms of the report show at the top."""
+"""Facts on the run, the target and the machine that all forms of the report show at the top."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ENDED = {
 
 
 def title_of(portrait: Portrait) -> str:
-    """Return the measured directory as the user gave it."""
+    """Return the measured directory as the user wrote it."""
     return str(portrait.target.get("path") or portrait.run.get("target") or gettext("unknown target"))
 
 
 def ended_early(portrait: Portrait) -> str:
-    """Return a sentence on how the run ended if it is incomplete, otherwise ""."""
+    """Return a sentence on how an incomplete run ended, or "" for a complete run."""
     return gettext(_ENDED.get(str(portrait.run.get("status", "")), ""))
 
 
@@ -32,7 +32,7 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Texts on figures that memory of this node supplied, or perhaps did, and the codes of warnings that show it.
+# Texts on figures that this node's page cache supplied, or perhaps did -> codes of the warnings that show that.
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
     "perhaps from this node's memory": {"cache-below", "cache-unseen"},
@@ -40,9 +40,9 @@ _MEMORY = {
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a text if memory of this node supplied a figure of these cells, or perhaps did, otherwise "".
+    """Return a text if figures of these cells came from this node's page cache, or perhaps did; else "".
 
-    Return "" if the whole file system is memory, because the report says so at its top.
+    Also "" if the whole file system is in memory, because the report says that at the top.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -51,7 +51,7 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each headline with its cell, if the portrait has it. Figures from memory come last."""
+    """Return each headline with its cell's estimate, if the portrait has one. Figures from a cache come last."""
     cells = {cell.id: cell for cell in portrait.cells}
     found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))
@@ -71,7 +71,7 @@ def size_of(target: Mapping[str, Any]) -> str:
 
 
 def felt_by_others(portrait: Portrait) -> str:
-    """Return the latencies of other users' operations as text, as measured by the probe of --neighbour, or ""."""
+    """Return the latencies of other users, measured by the probe of --neighbour, as text; "" without a probe."""
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
@@ -82,7 +82,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return how far apart in time the ranks started their phases, as text, or "" if unknown."""
+    """Return a text on the time between the first and last rank's start of a phase, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -92,24 +92,24 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Return the directories to which ranks were assigned in turn, or "" if there was only one."""
+    """Return the directories to which ranks were assigned round-robin, or "" if there was only one directory."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
 
 def sides_of(portrait: Portrait) -> str:
-    """Return what A and B stand for, or "" if the run does not compare two sides."""
+    """Return the meaning of A and B, or "" if the run does not compare two sides."""
     if other := portrait.target.get("against"):
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # Both sides measure the same cells in the same order, so the first ones differ in the changed setting only.
+    # Both sides measure the same cells in the same order, so their first cells differ in nothing but the setting.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value. Leaves out unknown values. The names are not translated yet."""
+    """Return rows of name and value without unknown values. The names are English: translate them later."""
     target, machine = portrait.target, portrait.environment
     rows = (
         ("A against B", sides_of(portrait)),
@@ -129,7 +129,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without headline figures: the number of its other figures and of their runs."""
+    """Return a text for a run without headlines, with the number of its other figures and of the runs of each."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -1,4 +1,4 @@
-"""Draw a figure of the portrait: plotly traces, layout, and an alternative text."""
+"""Draw a figure of the portrait: plotly traces, a layout, and an alternative text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.model.portrait import CellEstimate, Figure, Reference, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 
-# Series differ in dash and marker as well as in colour, so that a black-and-white print distinguishes them.
+# Series differ in colour, dash and marker, so that a black-and-white print distinguishes them.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
@@ -29,16 +29,16 @@ _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "
 HEIGHT_PIXELS = 400  # a figure of twice this height would not fit on a screen of 768 pixels
 
 # Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
-COLUMN_SHARE = 0.014  # maximum distance of two series, as a share of the axis
-ASIDE_SHARE = 0.009  # maximum distance of runs from their interval, as a share of the axis
+COLUMN_SHARE = 0.014  # maximum distance between two series, as a share of the axis
+ASIDE_SHARE = 0.009  # maximum distance between runs and their interval, as a share of the axis
 ROOM_SHARE = 0.64  # width of all series together, as a share of the gap between two places on the axis
 
-MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; twice the number would overlap
+MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; the names of twice the number would overlap
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plotly figure with its axes. ``alternative``: description for screen readers. ``points``: number of markers."""
+    """A plotly figure with axes. ``alternative``: description for screen readers. ``points``: number of markers."""
 
     data: tuple[Mapping[str, Any], ...]
     layout: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Draw a figure with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
+    """Draw a figure, with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -70,7 +70,7 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
-    """Return the distance between two series at the same place, as a share of the axis."""
+    """Return the distance between two series at the same x, as a share of the axis."""
     if len(drawn) == 1:
         return COLUMN_SHARE
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
@@ -98,7 +98,7 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # When colours repeat, use other markers and dashes.
+        # There are more series than colours, so combine repeated colours with other markers and dashes.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         common = {
@@ -156,7 +156,7 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
-    """Return the traces of published ranges: hatched grey bands, labelled with their source."""
+    """Return the traces of published ranges: hatched grey bands, labelled with their publication."""
     if figure.x_scale == "category":
         return []
     traces: list[dict[str, Any]] = []
@@ -180,7 +180,7 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
 
 
 def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the traces of published values: hollow grey markers on a dotted line, labelled with their source."""
+    """Return the traces of published values: hollow grey markers on a dotted line, labelled with the publication."""
     traces: list[dict[str, Any]] = []
     for reference in figure.references:
         if names:
@@ -252,7 +252,7 @@ def _finite(values: Iterable[float | None]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of one half of an error bar, or 0 if a bound is missing."""
+    """Return the length of one half of an error bar, or 0 if one of its ends is missing."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 
@@ -267,7 +267,7 @@ def _written(place: float, x: Axis) -> str:
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
-    """Return a description of the figure as text."""
+    """Return a description of the figure for screen readers."""
     first, *others = {place for series in drawn for place, _ in series.points}
     message = "{figure}: {quantity} against {factor}." if others else "{figure}: {quantity}; {factor}: {level} only."
     named = {"figure": figure.title, "quantity": figure.y_label, "factor": figure.x_label}

@@ -1,4 +1,4 @@
-"""Convert a portrait to a Markdown page for a computing centre's users: "how to use our file system"."""
+"""Convert a portrait to a Markdown page for users of a computing centre: "how to use our file system"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.report.sections import VERDICTS
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page as Markdown. ``layouts``: title and text of settings that users can paste."""
+    """Return the page as Markdown. ``layouts``: title and text of each setting that users can paste."""
     answers, standing = answer_lines(portrait), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
@@ -97,7 +97,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: object) -> str:
-    r"""Return a text with Markdown escaped, so that no part of it becomes a tag or link.
+    r"""Return a text with Markdown escaped, so that no text can become a tag or a link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'

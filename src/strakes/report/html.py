@@ -1,4 +1,4 @@
-"""Convert a portrait to a self-contained HTML file, which needs no network, no server and no other file."""
+"""Convert a portrait to a self-contained HTML file. It needs no network, no server and no other file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from strakes.report.words import explained, title_of_warning
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Values of HTML's attribute ``lang``.
+# Language -> value of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
 MOST_FINDINGS = 5  # maximum number of each kind above the figures; twice the number would fill the first screen
@@ -74,7 +74,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return the comparison of a reproduction with its publication. Empty for all other kinds of run."""
+    """Return the comparison of a reproduction with the publication. Empty for all other kinds of runs."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}
@@ -91,12 +91,12 @@ def published(portrait: Portrait) -> dict[str, object]:
 
 @cache
 def plotly_bundle() -> str:
-    """Return the source of plotly, the drawing library, which is embedded in every report."""
+    """Return the source of plotly, the JavaScript library for figures, which every report contains."""
     return _resource("vendor", PLOTLY)
 
 
 def _drawings(parts: Sequence[Section]) -> str:
-    """Return traces and layout of all figures as JSON. "<" is escaped, so that no text can end the script element."""
+    """Return traces and layouts of all figures as JSON. "<" is escaped, so that no text can end the script element."""
     drawn = {f"figure-{plot.number}": plot.drawing for part in parts for plot in part.plots}
     drawings = {name: {"data": one.data, "layout": one.layout} for name, one in drawn.items() if one is not None}
     text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -106,7 +106,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Return a value with the control characters in its texts replaced by codes. Markup stays unchanged."""
+    """Return a value with control characters in its texts replaced by visible codes. Markup stays unchanged."""
     if isinstance(value, str):
         return value if hasattr(value, "__html__") else escaped(value, kept="\n\r\t\u00a0")
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _visible(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Return a content security policy that allows these scripts, by hash, and inline styles and images only."""
+    """Return a content security policy that allows these scripts (by hash), inline styles and inline images."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     images = "style-src 'unsafe-inline'; img-src data: blob:"
@@ -123,14 +123,14 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """Return a page rendered from a template, with the common style sheet, in the current language."""
+    """Return the page of a template, with the common style sheet, in the current language."""
     style, locale = _resource("templates", "report.css"), _LOCALES[current()]
     return environment(_visible).get_template(template).render(style=style, locale=locale, **values)
 
 
 @cache
 def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Environment:
-    """Return the environment that renders templates. ``escape``: function applied to each inserted value."""
+    """Return the environment that renders templates. ``escape``: function that each inserted value passes through."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Group warnings and skipped cells, so that each text appears once; the most important ones come first."""
+"""Group warnings and skipped cells, so that each text appears once. The most important groups come first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.report.tables import shared_and_varying
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with one code and remedy. ``said``: each text with its cells; no cells if it is about the run."""
+    """All warnings with one code and remedy. ``said``: each text with its cells, or without cells for the whole run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -22,18 +22,18 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The text if there is only one, otherwise the first text, introduced as an example."""
+        """The text of the warnings, or if there are several texts, the first one as an example."""
         text = self.said[0][0]
         return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
 
     @property
     def advice(self) -> str:
-        """The text and the remedy."""
+        """The text and the remedy, as one text."""
         return gettext("{text} {remedy}", text=self.text, remedy=self.remedy)
 
     @property
     def extent(self) -> str:
-        """The affected part of the run, as text: the number of cells, or the whole run."""
+        """The affected cells, as text: the number of cells, or the whole run."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
@@ -47,13 +47,13 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the notices of a portrait; notices about the whole run, a headline or an answer come first."""
+    """Return the notices of a portrait. First come notices on the whole run, on a headline or on an answer."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
     return tuple(sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells)))
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the notices that affect any of these cells. Each notice lists only these cells."""
+    """Return the notices that affect any of these cells. Notices list only these cells."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 

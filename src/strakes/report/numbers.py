@@ -11,9 +11,9 @@ from strakes.base.units import KIB, format_bytes, format_seconds, format_value
 from strakes.model.portrait import CellEstimate, IntervalOf, Setting
 from strakes.stats.interval import far_apart, most_of
 
-# These units are words, so they are translated; symbols are the same in all languages.
+# Units that are words, and thus translated. Symbols are the same in all languages.
 _WORDS = ("times", "million files/h")
-# Minimum number of runs of which a share is stated; of fewer, the range is that of all.
+# Minimum number of runs for a remark on 80 % of the runs. With fewer, the remark is about all runs.
 _FEWEST_FOR_SHARE = 5
 
 
@@ -38,7 +38,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Return a range as text. Leaves out the unit if ``beside``, the median shown next to the range, has it too.
+    """Return a range as text. ``beside``: median shown next to the range; if it has the unit, the range has none.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on runs far outside the interval, and on the rate of the first files, or ""."""
+    """Return remarks on runs far outside the interval and on the rate of the first files, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
@@ -93,7 +93,7 @@ def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
 
 
 def show_interval_of(interval: IntervalOf) -> str:
-    """Return an interval as text: its bounds, its confidence level, and the quantity it is about.
+    """Return an interval as text: bounds, confidence level, and the estimated quantity.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
     '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'
@@ -111,7 +111,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the displayed name of a factor, without its unit, which is shown with the value.
+    """Return the displayed name of a factor. Its unit is left out, because the value has the unit.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -124,7 +124,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return the displayed level of a factor. The end of the factor's name determines the unit.
+    """Return the displayed level of a factor. The last word of ``key`` determines the unit.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -150,7 +150,7 @@ def settings_text(settings: Mapping[str, Setting], between: str = ", ") -> str:
 
 
 def when(created: object) -> str:
-    """Return a stored time (ISO text or Unix seconds), to the minute, as text.
+    """Return a stored time (ISO text or Unix seconds) as text, to the minute.
 
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
@@ -166,7 +166,7 @@ def when(created: object) -> str:
 
 
 def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield nested facts as rows of name and value. Leaves out empty values.
+    """Yield nested facts as rows of name and value, without empty values.
 
     >>> list(flat_facts({"cpu": {"model": "x", "count": 2}, "memory_bytes": 1024, "notes": []}))
     [('cpu, model', 'x'), ('cpu, count', '2'), ('memory', '1 KiB')]

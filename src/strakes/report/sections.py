@@ -1,4 +1,4 @@
-"""Split the portrait by study: figures, findings, warnings and tables."""
+"""Split a portrait by study: each section has the figures, findings, warnings and tables of one study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"}
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure. ``published``: texts on published data, each with "hatched", "marks" or "" (not drawn).
+    """A figure. ``published``: texts on published data, each with how it is drawn: "hatched", "marks" or "" (not).
 
     ``computed``: texts on lines fitted to our points. ``hollow``: some markers are hollow because of a warning.
     """
@@ -34,7 +34,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """All parts of the report on one study."""
+    """Everything that the report shows on one study."""
 
     study: str
     plots: list[Plot]
@@ -46,7 +46,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> list[Section]:
-    """Return a section for each study that has any content. Figures are numbered consecutively across studies."""
+    """Return a section for each study that has any content. Figure numbers continue across studies."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     cells = {cell.id: cell for cell in portrait.cells}
     made: list[Section] = []
@@ -69,9 +69,9 @@ def sections(portrait: Portrait) -> list[Section]:
 
 
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
-    """Return up to ``most`` of the findings, in the original order, and the number of the others.
+    """Return up to ``most`` of the findings, in the original order, and the number of omitted findings.
 
-    The first finding of every study is chosen before any second one.
+    The first finding of each study is chosen before any second finding.
     """
     turns = [sum(before.study == one.study for before in findings[:n]) for n, one in enumerate(findings)]
     chosen = sorted(sorted(range(len(findings)), key=turns.__getitem__)[:most])

@@ -37,7 +37,7 @@ from strakes.stats.grades import INTERVAL_CONFIDENCE
 MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
 MOST_FINDING_LINES = 5
-# Warnings that affect every figure come before the answers.
+# Codes of warnings that affect every figure. They are shown before the answers.
 FIRST = (
     *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
     *("servers-not-well", "held-back", "counters-unread"),
@@ -46,23 +46,23 @@ DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
-# Terminal codes of these styles (ECMA-48, SGR).
+# Style -> code of the terminal (ECMA-48, SGR).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def render_summary(
     portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None
 ) -> str:
-    """Return the summary as text; ``report``: path of the HTML report.
+    """Return the summary as text. ``report``: path of the HTML report.
 
-    ``width`` defaults to the terminal's width. By default, there is colour on a terminal unless NO_COLOR is set.
+    ``width`` defaults to the terminal's width. ``colour`` defaults to yes on a terminal, unless NO_COLOR is set.
     """
     if width is None:
         width = shutil.get_terminal_size((MOST_COLUMNS, 24)).columns
     width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
         there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        colour = there and not os.environ.get("NO_COLOR")  # no-color.org
+        colour = there and not os.environ.get("NO_COLOR")  # see no-color.org
     lines = ("".join(_styled(*piece, colour=colour) for piece in line) for line in _screen(portrait, report, width))
     return "\n".join(line.rstrip() for line in lines)
 
@@ -103,7 +103,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (wrap(title_of(portrait), width - 9, 1)[0], "bold cyan"))
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
-    # Show only the first part of the scope, the clients. The amounts of data are in the report.
+    # The summary of the scope shows only the clients; the amounts of data are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if sides := sides_of(portrait):
         yield from _plain(*wrap(sides, width))
@@ -116,7 +116,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 
 def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
-    """Return lines with the warnings that affect every figure, and lines with the titles of all others."""
+    """Return lines with those warnings that affect every figure, and the titles of all other warnings."""
     seen = notices(portrait)
     later = dict.fromkeys(title_of_warning(notice.code) for notice in seen if notice.code not in FIRST)
     texts = [notice.advice for notice in seen if notice.code in FIRST]
@@ -130,14 +130,14 @@ _TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Yield a row for each answer: question, answer, grade. Decided answers come first, answers about memory last."""
+    """Yield a row for each answer. Answers that are decided come first, answers that measured a cache come last."""
     ordered = sorted(answers, key=lambda line: (line.source, line.grade == "undecided"))
     titles = [for_terminal(line.title) for line in ordered]
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title, heading in zip(ordered, titles, _headed([line.source for line in ordered], width), strict=True):
         yield from heading
-        # A number and its unit stay on one line.
+        # Do not separate a number from its unit.
         text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
         answer = [part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped(text, room)]
         for left, right, word in zip_longest(wrapped(title, first - 1), answer, [line.word], fillvalue=""):
@@ -146,7 +146,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 
 
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
-    """Yield for each source the lines of its heading, which are empty for the file system and if they were shown."""
+    """Yield, for each answer, the lines of a heading if the source differs from the answer before; else nothing."""
     for before, source in zip(["", *sources], sources, strict=False):
         text = gettext(
             "{source}: true only of data that the node has just used", source=source[:1].upper() + source[1:]
@@ -186,7 +186,7 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Yield the decided findings of a study, but only the good and bad ones of a survey."""
+    """Yield the decided findings of a study; of a survey, only the good and the bad findings."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
@@ -202,12 +202,12 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(*(f"    {line}" for line in rest))
 
 
-# The end of the first clause of a text.
+# End of the first clause of a text.
 _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
 def _not_measured(portrait: Portrait) -> list[str]:
-    """Return undecided findings, and settings that lack runs, with the reason. Texts end after their first clause."""
+    """Return undecided findings and settings that lack runs, with reasons. Each text ends after its first clause."""
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     missing = [_CLAUSE.split(finding.statement)[0] for finding in undecided]
     few = [(cell.study, cell.settings.items()) for cell in portrait.skipped if cell.settings]
@@ -219,7 +219,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
     settings: dict[str, dict[str, None]] = {}
     for cell in portrait.skipped:
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
-        # If each setting was measured in other cells, their combination was not.
+        # If each setting alone was measured in other cells, name the combination.
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
         settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
     for reason, names in settings.items():
@@ -245,7 +245,7 @@ def _setting(name: str, level: Setting) -> str:
 
 
 def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
-    """Yield the title and the remarks without duplicates."""
+    """Yield the title and the remarks, each remark once."""
     if remarks:
         yield ()
         indent = columns(title) + 2
@@ -256,7 +256,7 @@ def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
 
 def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
     command, shown = next_step(portrait)
-    # Do not shorten path and command, so that users can copy them.
+    # Never shorten the path and the command, so that users can copy them.
     repeat, *written_by = portrait.reproduce or ("",)
     steps = [command, *wrapped(shown, width - 8)] if command else wrapped(shown, width - 8)
     rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
@@ -271,7 +271,7 @@ def _plain(*lines: str, style: str = "") -> Iterator[_Line]:
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """Return at most ``most`` lines of ``width`` columns. A shortened text ends in "...".
+    """Return a text as at most ``most`` lines of ``width`` columns. A shortened text ends in "...".
 
     >>> wrap("one two three four", 9, most=2), wrap("a long label", 11, 1), wrap("unbreakable", 9, 1)
     (['one two', 'three...'], ['a long...'], ['unbrea...'])

@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: the other settings."""
+    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: all other settings."""
 
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
@@ -36,14 +36,14 @@ class CellTable:
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table of counters by server or target. Each value is followed by its share of the column's total."""
+    """A table of counters by server or target. Each value is followed by its share of the sum of the column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each set of factors, in order of first appearance among the cells of a study."""
+    """Return a table for each set of factors among a study's cells, in order of first appearance."""
     groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault(frozenset(cell.settings), []).append(cell)
@@ -57,7 +57,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return the settings that all cells share, and the names of the others in order of first appearance.
+    """Return the settings with the same level in all cells, and the names of all other settings in order of appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])
@@ -87,7 +87,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """Return the server's own counters, or without these the client's. Adds a missing total of metadata requests."""
+    """Return the server's counters or, without these, the client's. Adds the total of metadata requests if missing."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

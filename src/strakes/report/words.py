@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from strakes.base.language import gettext
 
-# Title of each warning.
+# Code of a warning -> title.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Processes did not begin together",
@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, str] = {
 
 
 def title_of_warning(code: str) -> str:
-    """Return the title of a warning; without a title, return its code in words.
+    """Return the title of a warning; if it has none, its code in words.
 
     >>> title_of_warning("few-runs"), title_of_warning("new-kind")
     ('Too few runs for an interval', 'New kind')
@@ -63,6 +63,6 @@ def explained(text: str) -> str:
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')
     """
     for name, meaning in PATTERNS.items():
-        # Skip a name that is already followed by an explanation.
+        # Skip names that are already followed by an explanation.
         text = re.sub(rf"\b{name}\b(?!:| \(| strided)", f"{name} ({gettext(meaning)})", text, count=1)
     return text

@@ -1,4 +1,4 @@
-"""Judge each need as PASS, FAIL or UNKNOWN, with the evidence and its limits, as text and JSON. Pure functions."""
+"""Judge each need as PASS, FAIL or UNKNOWN, with the evidence and the limits of the evidence. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# These are the verdicts of forecasts; a forecast alone is never a PASS.
+# Verdicts of forecasts, because a forecast alone is never a PASS.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S = 3600.0
@@ -32,7 +32,7 @@ WIDTH_COLUMNS = 96
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a need. ``found``: the value, measured, stated or forecast. ``limits``: limits of the evidence."""
+    """The verdict on a need. ``found``: measured, stated or forecast value. ``limits``: limits of the evidence."""
 
     need: Need
     verdict: str
@@ -50,12 +50,11 @@ def judge(
     figures: Sequence[FigureLevels],
     command: str = "",
 ) -> tuple[Answer, ...]:
-    """Return an answer to each need. A needed rate passes if the lower end of the measured interval reaches it.
+    """Return an answer to each need. A rate passes if the lower end of its measured interval reaches the needed rate.
 
-    The need fails only if the upper end is below it *and* more clients or ranks are not faster, or could not reach it
-    even if the rate grew in proportion to them. ``figures``: measured
-    levels, for forecasts with a number of clients that was not measured. ``command``: the command that measures all
-    needs, if this run did not.
+    A need fails only if the upper end is lower *and* more clients or ranks are not faster, or would not suffice even if
+    the rate grew in proportion to them. ``figures``: measured levels, for forecasts with a number of clients that was
+    not measured. ``command``: the command that measures all needs, if this run did not.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)
@@ -74,7 +73,7 @@ class _Evidence:
     command: str
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
-        """Return the figure that a cell belongs to, with all its measured levels, or None."""
+        """Return the figure that contains a cell, with all its measured levels, or None."""
         figures = [one for one in self.figures if one.study == cell.study]
         return next((one for one in figures if one.settings.items() <= cell.settings.items()), None)
 
@@ -87,7 +86,7 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class _Capacity:
-    """Space and inodes as statvfs reports them; ``total_inodes`` is 0 if the file system does not count them."""
+    """Space and inodes, as reported by statvfs. ``total_inodes``: 0 if the file system does not count inodes."""
 
     total_bytes: int = 0
     total_inodes: int = 0
@@ -95,7 +94,7 @@ class _Capacity:
 
 @dataclass(frozen=True)
 class _Rate:
-    """A need for a rate, and the cells that measured it. A rate times ``scale`` is in the unit ``unit``."""
+    """A needed rate and the cells that measured it. A measured rate times ``scale`` has the unit ``unit``."""
 
     need: Need
     wanted: str
@@ -134,7 +133,7 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
 
 
 def _asked(need: Need, results: Results) -> _Rate:
-    """Return the rate that a need asks for, and the cells that measured it."""
+    """Return the rate that a need requires, and the cells that measured this rate."""
     cells = [cell for cell in results.of_study(need.study).where() if cell.settings.get("directory") != "shared"]
     cells = [cell for cell in cells if not need.operation or cell.settings["operation"] == need.operation]
     by = f" by {counted(need.clients, 'client')}" if need.clients else ""
@@ -158,7 +157,7 @@ def _asked(need: Need, results: Results) -> _Rate:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Judge the rate with the requested number of clients, or the best measured rate if no number is requested."""
+    """Judge a need by the rate with the requested number of clients; without a number, by the best measured rate."""
     if not asked.cells and evidence.command:
         return asked.answer(UNKNOWN, "this run did not measure it", f"To decide it: {evidence.command}")
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
@@ -187,7 +186,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
-    """Return the best rate among cells that have too few runs for an interval, as text."""
+    """Return, as text, the best rate among cells with too few runs for an interval."""
     seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
     if not seen:
         return "not measured often enough"
@@ -199,10 +198,10 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
 
 
 def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by_ranks: bool) -> Scale | None:
-    """Return the largest measured scale if it is shown not to be better than a smaller one, else None.
+    """Return the largest measured scale if it is shown to be no better than a smaller one, else None.
 
-    It is not better if the interval of its ratio to a smaller one does not exceed GOOD_ENOUGH. ``by_ranks``: compare
-    numbers of ranks, not of clients.
+    The largest is no better if the interval of its ratio to a smaller one does not exceed GOOD_ENOUGH. ``by_ranks``:
+    compare numbers of ranks instead of clients.
     """
     best: dict[int, Measured] = {}
     for cell in sorted(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0):
@@ -223,7 +222,7 @@ def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by
 def _out_of_reach(
     asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence, *, local: bool
 ) -> Answer | None:
-    """Return FAIL if the rate could not reach the need even if it grew in proportion to the clients, else None.
+    """Return FAIL if a rate proportional to the number of clients would not suffice either, else None.
 
     ``local``: ranks count as clients.
     """
@@ -235,7 +234,7 @@ def _out_of_reach(
     if not most or clients < min(sizes.values()) or (reached := max(most.values()) * clients) >= asked.at_least:
         return None
     best = max(most, key=most.__getitem__)
-    # On a network file system, a client may do more with more ranks.
+    # On a network file system, a single client may be faster with more ranks.
     alike = [cell for cell in measured if sizes[cell.id] == sizes[best]]
     if not local and _where_levelled_off(alike, evidence, by_ranks=True) is None:
         return None
@@ -245,7 +244,7 @@ def _out_of_reach(
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
-    """Judge the need by a single measured cell."""
+    """Judge a need by a single measured cell."""
     estimate, scale = cell.estimate, evidence.scale_of(cell)
     assert estimate is not None and estimate.low is not None and estimate.high is not None
     span = f"{asked.show(estimate.low)} - {asked.show(estimate.high)}"
@@ -262,9 +261,9 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Judge the rate with a number of clients by the cell with this number, or else by a forecast.
+    """Judge the rate with a number of clients: by the cell with this number or, without such a cell, by a forecast.
 
-    A cell with more clients proves nothing, because fewer clients can have a lower rate.
+    Cells with more clients prove nothing, because fewer clients can have a lower rate.
     """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:
@@ -307,7 +306,7 @@ def _say_size(scale: Scale) -> str:
 
 
 def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the answers as JSON values; rates in B/s or per second, times in seconds."""
+    """Return the answers as JSON values. Rates are in B/s or per second, times in seconds."""
     counts, listed = _counts(answers), [asdict(answer) for answer in answers]
     return {"schema": 1, "title": title, "run": run, "counts": counts, "answers": listed}
 
@@ -317,7 +316,7 @@ def _counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 
 def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
-    """Return a block of text for each need of a document: verdict, requirement, result, and the limits of the result.
+    """Return a block of text for each need: verdict, requirement, result, and the limits of the result.
 
     ``warnings``: lines to print above the verdicts.
     """

@@ -1,4 +1,4 @@
-"""Parse a TOML file of needs: requirements that a file system has to meet."""
+"""Parse a TOML file of needs, which are requirements that a file system must meet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.units import parse_bytes, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
-# Keys of each kind of need, in addition to kind, name and at_least. Keys that end in "!" are required.
+# Kind of need -> keys in addition to kind, name and at_least. Keys that end in "!" are required.
 _KEYS: Mapping[str, str] = {
     "files": "",
     "bytes": "",
@@ -35,7 +35,7 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One need. ``at_least`` is in the unit of the kind: files, bytes, clients, B/s or operations a second."""
+    """One need. ``at_least`` is in the unit of this kind of need: files, bytes, clients, B/s or operations a second."""
 
     name: str
     kind: Kind
@@ -46,12 +46,12 @@ class Need:
 
     @property
     def study(self) -> str:
-        """The study that measures the needed figure, or "" if no study is necessary."""
+        """The study that measures the needed value, or "" if no study is necessary."""
         return _STUDIES.get(self.kind, "")
 
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
-    """Return title and needs of a file. Raises BadInputError with the file, the need and the key at fault."""
+    """Return title and needs of a file. Raises BadInputError with the file, the need and the invalid key."""
     document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
@@ -80,7 +80,7 @@ def _need(entry: Any, where: str) -> Need:
 
 
 def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes in the keys of a need, each with its remedy."""
+    """Yield the mistakes in the keys of a need, each with a remedy."""
     kind = entry.get("kind")
     if kind not in get_args(Kind):
         yield f"not a kind of need: {kind!r}", f"One of: {', '.join(_KEYS)}."
@@ -105,7 +105,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """Convert a value to a number. Sizes and rates may be texts with a unit. Raises BadInputError otherwise."""
+    """Convert a value to a number. Sizes and rates may be texts with a unit. Raises BadInputError for other texts."""
     try:
         if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'

@@ -1,6 +1,6 @@
 """Read and write the description of an application's I/O (``app.toml``). Unknown keys are errors.
 
-The described properties are those in section 2.1 of publication S1 (see docs/guide/studies.md).
+The described properties are those of publication S1, section 2.1 (see docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
-# same: each rank reads the whole file. gathered: rank 0 collects all data and does all I/O.
+# "same": each rank reads the whole file. "gathered": rank 0 collects the data of all ranks and does all I/O.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces with both collective and independent calls. ADIOS2 is not among them, as it always merges requests.
+# Interfaces with both collective and independent calls. Not ADIOS2, because it always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One kind of data that is read or written.
+    """One kind of data that the application reads or writes.
 
-    ``data_bytes``: data of each rank. ``share``: share of all I/O time or data, None if not given.
+    ``data_bytes``: data of each rank. ``share``: share of the I/O time or of all data, None if not given.
     """
 
     name: str
@@ -43,13 +43,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes that a call moves: the first given size, or all data of a rank if no size is given."""
+        """Bytes of one call: the first given size or, without sizes, all data of a rank."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application. ``grouping``: maximum number of ranks whose data one writer can write."""
+    """Description of an application. ``grouping``: maximum number of ranks for which one writer can write."""
 
     title: str
     interface: Interface
@@ -64,11 +64,11 @@ class App:
         return -(-self.ranks // self.ranks_per_node)
 
     def file_bytes(self, phase: AppPhase) -> int:
-        """Return the size of one file of the phase."""
+        """Return the size in bytes of one file of the phase."""
         return phase.data_bytes * self.ranks if phase.files in ("shared", "gathered") else phase.data_bytes
 
     def total_bytes(self, phase: AppPhase) -> int:
-        """Return the data of all ranks in the phase, in bytes."""
+        """Return the bytes of all ranks in the phase."""
         return phase.data_bytes * self.ranks
 
 
@@ -145,7 +145,7 @@ def read_app(path: Path) -> App:
 
 
 def app_from_text(text: str, name: str) -> App:
-    """Parse the description of an application. ``name``: name of its file, for error messages."""
+    """Parse the description of an application. ``name``: name of the file, for error messages."""
     return _app(parse_toml(text, name, "the application description"), Path(name).stem)
 
 
@@ -189,7 +189,7 @@ def _fields(
 
 
 def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
-    """Yield the keys at fault, the reason, and the remedy, for each contradiction."""
+    """Yield each contradiction in a description: the keys at fault, the reason, and the remedy."""
     if app.ranks_per_node > app.ranks:
         why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
         yield ("ranks_per_node",), why, "ranks is the number of ranks on all nodes together."
@@ -236,7 +236,7 @@ def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, st
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
-    """Return the description as TOML. ``remarks``: comments to put before it.
+    """Return the description as TOML. ``remarks``: comments to put before the description.
 
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"
@@ -248,7 +248,7 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
 
 
 def _lines(value: App | AppPhase, keys: Mapping[str, _Key]) -> Iterator[str]:
-    """Yield a line for each key whose value is not the default."""
+    """Yield a line of TOML for each key whose value is not the default."""
     defaults = {field.name: field.default for field in fields(value)}
     for name, key in keys.items():
         member = getattr(value, key.field)
@@ -263,7 +263,7 @@ def _written(field: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, int) and field.endswith("_bytes"):
-        # Write a size in the largest unit that gives a whole number, else in bytes.
+        # Write a size in the largest unit that divides it, else in bytes.
         units = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
         return next((f'"{value // unit}{name}"' for unit, name in units if value % unit == 0), str(value))
     return json.dumps(value, ensure_ascii=False)

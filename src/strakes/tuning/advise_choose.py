@@ -1,4 +1,4 @@
-"""Choose settings for an application from measured cells, each with its reason, its evidence and its gain."""
+"""Choose settings for an application from measured cells, with the reason, the evidence and the gain of each."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from strakes.survey.analysis_answers import answer_among
 from strakes.tuning.advise_app import App, AppPhase, Operation
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
-# Small values of these settings save nothing. (Fewer stripes or processes, in contrast, save resources.)
+# For these settings, a smaller value saves nothing. (Fewer stripes or processes, in contrast, save resources.)
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# The result for the nearest measured file size is used if the sizes differ by at most this factor.
+# Maximum factor between the size of a file and the nearest measured size whose result is used for that file.
 _LIKE_TIMES = 8.0
-# Stripe size with which the study of striping varies the stripe count; the usual size in publication S1.
+# Usual stripe size of publication S1. The study of striping varies the stripe count with stripes of this size.
 _USUAL_STRIPE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One setting for one phase.
+    """One advised setting for one phase.
 
-    ``gain``: interval of the ratio of this value's rate to the present value's rate, or None if no gain is shown.
-    ``surer``: measurement that would make the answer surer, or "".
+    ``gain``: interval of the ratio of the rate with this value to the rate with the present value, or None if no gain
+    is shown. ``surer``: measurement that would make the answer surer, or "".
     """
 
     phase: str
@@ -47,9 +47,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting without advice, and the measurement that would allow advice.
+    """A setting without advice, and the measurement that would give advice.
 
-    ``times``: budget of the command in ``needs``, as a multiple of the run's budget; 0 for the default budget.
+    ``times``: budget of the command ``needs``, as a multiple of the run's budget; 0 for the default budget.
     """
 
     phase: str
@@ -61,7 +61,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class SizeClass:
-    """The best ``stripe_count`` for files up to ``file_bytes``, by the measurements."""
+    """The best measured ``stripe_count`` for files of at most ``file_bytes``."""
 
     file_bytes: int
     stripe_count: int
@@ -77,7 +77,7 @@ class Chosen:
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
-        """Return the chosen value for a phase, or None."""
+        """Return the chosen value of a setting for a phase, or None if there is no advice."""
         return next(
             (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
         )
@@ -99,7 +99,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
         if unknown.times:
             budget = typed_seconds(unknown.times * budget_s, up=True)
             unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {budget}")
-    # A layout applies to both operations, so the operation with the largest share decides.
+    # A layout applies to reads and writes, so choose it for the operation of the phase with the largest share.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -110,7 +110,7 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
         for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
         if "stripe_bytes" not in cell.settings
     ] or _overview(results, phase.operation, "transfer_bytes")
-    # A call cannot move more than the data of a rank.
+    # A call cannot move more than the data of one rank.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
     return _level(results, phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
@@ -131,7 +131,7 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
 
 
 def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
-    """Return the cells of a survey that differ only in this factor."""
+    """Return the cells of a survey that differ in nothing but this factor."""
     return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
 
 
@@ -140,7 +140,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     size = app.file_bytes(phase)
     if not cells:
         layouts = results.facts.get("striping") or {}
-        # The study needs a file system whose files can be striped.
+        # The study requires that layouts can be set, and at least two data targets.
         if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
             return []
         why = "the layout of files was not measured here"
@@ -164,7 +164,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
 
 
 def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
-    """Compare one shared file with a file for each rank, if the phase uses one of these layouts."""
+    """Compare one shared file with a file for each rank, if the phase uses one of these two."""
     if phase.files not in ("per-process", "shared"):
         return []
     cells = _by_files(phase, results)
@@ -189,7 +189,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
-    """Return two cells, with a file per rank and with a shared file, that are equal in all other settings."""
+    """Return two cells that are equal in all other settings: one with a file per rank, one with a shared file."""
     cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
@@ -221,7 +221,7 @@ def _level(
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level that is good enough, or the present level if no other is better."""
+    """Return the smallest level that is good enough, or the present level if no other level is shown to be better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -235,11 +235,11 @@ def _level(
     if answer.grade == "undecided":
         leaning = _text(factor, best)
         return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
-    # The measured level that is nearest to the application's present setting.
+    # The measured level that is nearest to the application's present level.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
-        # A smaller value would save nothing, so keep the present one, which is as good.
+        # A smaller value would save nothing, so keep the present value, which is as good.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
@@ -260,7 +260,7 @@ def _interval(versus: Comparison, of: str) -> IntervalOf:
 
 
 def _more(answer: Answer, command: str) -> tuple[str, float]:
-    """Return a command that would decide between the settings, and its budget as a multiple of the run's budget."""
+    """Return a command that would decide between the levels, and its budget as a multiple of the run's budget."""
     times = times_to_decide(answer.against.low, answer.against.high)
     if times > MOST_TIMES:
         return f"{command} at a quieter time: the runs scatter too much", 0.0
@@ -268,7 +268,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size, for a layout whose count grows with the file."""
+    """Return the best stripe count for each measured file size, for a layout with more stripes for larger files."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
@@ -276,7 +276,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # Counts never fall: a component with fewer stripes would leave stripes of earlier components unused.
+            # Counts must not fall: a component with fewer stripes would leave stripes of earlier components unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

@@ -21,11 +21,11 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Darshan's modules that count bytes and time. POSIX or DFS also count the calls that MPI-IO makes; apart from that, no
-# call is counted twice.
+# Darshan's modules that count bytes and time. Calls of MPI-IO are counted again as calls of POSIX or DFS. All other
+# calls are counted once.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
-# Darshan counts calls in these classes of sizes. The upper end of a class stands for all its sizes.
+# Darshan counts calls by classes of sizes. The largest size of a class represents all sizes of the class.
 _CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
@@ -39,24 +39,24 @@ _CALL_CLASSES = {
     "1G_PLUS": GIB,
 }
 _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
-# Darshan stores this rank number in records that sum over all ranks, for files that all ranks share.
+# Rank number in records that sum over all ranks. Darshan writes such records for files that all ranks share.
 _ALL_RANKS = -1
-# Time limit for reading a log. Reading a damaged log may never end, and a longer limit only delays the error.
+# Time limit for reading a log in seconds. Reading a damaged log may never end; a longer limit delays the error.
 _MOST_READ_S = 300.0
-# An intact log needs less than 1 GiB of memory; a damaged one may request any amount.
+# Memory limit. An intact log needs less than 1 GiB of memory; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# If POSIX moves this many times the data requested from MPI-IO, that is data sieving. Headers alone move less.
+# If POSIX moves this many times the data requested from MPI-IO, data sieving is the reason. Headers are smaller.
 _SIEVED_TIMES = 2.0
-# A phase with less than this share of all data is not described.
+# A phase with less than this share of all data is omitted from the description.
 _SMALL_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class FileRecord:
-    """Counters of one file in one module. ``rank``: -1 for the sums over all ranks.
+    """Counters of one file in one module. ``rank``: -1 for sums over all ranks.
 
-    ``read_calls``, ``write_calls``: number of calls by the upper end of their size class. ``time_s``: time in reads,
-    writes and metadata calls; for sums over all ranks, the time of the slowest rank.
+    ``read_calls``, ``write_calls``: largest size of a class of sizes -> number of calls. ``time_s``: time in reads,
+    writes and metadata calls; in sums over all ranks, the time of the slowest rank.
     """
 
     file: int
@@ -71,10 +71,10 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """The facts in a Darshan log.
+    """The facts that a Darshan log contains.
 
-    ``modules``: all modules with records. ``records``: records of files by module, for modules with counters.
-    ``partial``: modules whose counters lack some files, because the module's memory was full.
+    ``modules``: all modules with records. ``records``: for each module that counts bytes, the records of files.
+    ``partial``: modules that did not count some files, because the module's memory was full.
     """
 
     program: str
@@ -85,12 +85,12 @@ class LogFacts:
     partial: tuple[str, ...] = ()
 
     def of(self, *modules: str) -> tuple[FileRecord, ...]:
-        """Return the records of these modules."""
+        """Return the records of files in these modules."""
         return tuple(record for name in modules for record in self.records.get(name, ()))
 
     @property
     def io_s(self) -> float:
-        """I/O time of the slowest rank in seconds: the maximum that a faster file system could save."""
+        """Seconds that the slowest rank spent in I/O: the maximum that a faster file system could save."""
         slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
         return min(self.run_s, max(slowest_s))
 
@@ -101,7 +101,7 @@ class LogFacts:
 
     @property
     def sieved(self) -> str:
-        """A sentence about data sieving, or "" if POSIX moved about as much as MPI-IO calls requested."""
+        """A sentence on data sieving, or "" if POSIX moved less than _SIEVED_TIMES the data requested from MPI-IO."""
         asked = self.of("MPI-IO")
         files = {record.file for record in asked}
         moved = _moved([record for record in self.of("POSIX") if record.file in files])
@@ -126,7 +126,7 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Return the logs below a directory, longest I/O time first, and an error for each log that cannot be read.
+    """Return the logs below a directory, longest I/O time first, and an error for each unreadable log.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
@@ -150,7 +150,7 @@ def read_log(path: Path) -> LogFacts:
     if not path.is_file():
         remedy = "Give a file written by Darshan (NAME.darshan)."
         raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
-    # BLAS reserves address space for each thread, but the address space of the child is limited.
+    # BLAS reserves address space for each thread, and the child has a limit on address space, so use one thread.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
@@ -181,11 +181,11 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _answer(path: Path, answers: Connection) -> None:
-    """In the child process, send the facts of a log, or the text of an error."""
+    """In the child process: send the facts of a log, or the text of an error, to the parent."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    # Discard all output, because the C library prints its errors.
+    # The C library prints its errors, so discard all output.
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
@@ -246,7 +246,7 @@ def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
 
 def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
     if prefix == "STDIO":
-        # STDIO has no size classes, so use the mean size.
+        # STDIO has no classes of sizes, so use the mean size of all calls.
         calls = max(0, int(row.get(f"STDIO_{operation}S", 0)))
         moved = max(0, int(row["STDIO_BYTES_READ" if operation == "READ" else "STDIO_BYTES_WRITTEN"]))
         return {max(1, round(moved / calls)): calls} if calls else {}
@@ -258,7 +258,7 @@ def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
-    """Return the description of the application, and remarks on its limits.
+    """Return the description of the application, and remarks on the limits of this description.
 
     Raises BadInputError for a log without reads and writes.
     """
@@ -317,7 +317,7 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return all I/O with this operation and kind of files as one phase, or None if its amount is too small."""
+    """Return all I/O with this operation and kind of files as one phase, or None if it moved too little data."""
     alone = facts.ranks == 1  # a program with a single rank has no shared files
     sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:

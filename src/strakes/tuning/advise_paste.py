@@ -13,13 +13,13 @@ from strakes.targets.lustre_layouts import STRIPE_UNIT_BYTES, nearest_stripe, se
 from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
-# An object of CephFS holds whole stripe units.
+# Default size of a CephFS object. An object contains whole stripe units.
 _CEPH_OBJECT_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
 class Paste:
-    """A text for users to paste. ``where``: the file or shell that the text is for."""
+    """A text for users to paste. ``where``: the file or shell to paste it into."""
 
     title: str
     where: str
@@ -27,7 +27,7 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Return the texts for all chosen settings that apply to the application and the file system."""
+    """Return the texts for all chosen settings that apply to the application and to the file system."""
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -45,7 +45,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
-    """Return layouts for all measured file sizes: on Lustre one progressive layout, else a layout for each size."""
+    """Return layouts for all measured file sizes: on Lustre one progressive layout, elsewhere one for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
@@ -59,7 +59,7 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
 
 
 def lustre_layout(count: int | None, size: int | None) -> str:
-    """Return the lfs command that sets a stripe count, a stripe size, or both.
+    """Return the lfs command that sets the stripe count, the stripe size, or both.
 
     >>> lustre_layout(4, 1048576)
     'lfs setstripe -c 4 -S 1M DIR'
@@ -73,9 +73,9 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
-    # Adjacent components with the same number of stripes are merged.
+    # Merge adjacent components with the same number of stripes.
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    # Lustre adapts the stripe size to an end that is not a multiple of it, but not below its unit.
+    # Lustre changes the stripe size of a component if it does not divide the end, so make ends multiples of the unit.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
@@ -90,7 +90,7 @@ def _setstripe(layout: Layout) -> str:
 
 
 def ceph_layout(count: int | None, size: int | None) -> str:
-    """Return the setfattr command that sets a stripe count, a stripe size, or both.
+    """Return the setfattr command that sets the stripe count, the stripe size, or both.
 
     >>> ceph_layout(3, None)
     'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'
@@ -98,7 +98,7 @@ def ceph_layout(count: int | None, size: int | None) -> str:
     if not size:
         return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
     unit = nearest_stripe(size)
-    # Set all values at the same time, because CephFS rejects a stripe unit that does not divide the object size.
+    # Set all values in one call, because CephFS rejects a stripe unit that does not divide the object size.
     objects = max(_CEPH_OBJECT_BYTES, unit)
     striped = f" stripe_count={count}" if count else ""
     return f'setfattr -n ceph.dir.layout -v "stripe_unit={unit} object_size={objects - objects % unit}{striped}" DIR'
@@ -108,18 +108,18 @@ _LAYOUTS = {"lustre": lustre_layout} | dict.fromkeys(("ceph", "fuse.ceph", "fuse
 
 
 def _cray_hints(hints: Mapping[str, str]) -> str:
-    """Return the command that sets hints for Cray's MPI.
+    """Return the shell command that passes hints to Cray's MPI.
 
     >>> _cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    # A colon ends a hint, so hints with a list of nodes are left out.
+    # A colon separates hints, so omit hints that contain a colon (lists of nodes).
     pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
 
 def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
-    """Return the MPI-IO hints for a phase that uses a shared file."""
+    """Return the MPI-IO hints for a phase with a shared file."""
     count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
     writers = _writers_per_node(app, phase, chosen)
     transfer = chosen.value(phase, "transfer size")
@@ -133,15 +133,15 @@ def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        # An aggregator merges the data of many ranks. If the chosen call is as large as the data of one rank, larger
-        # calls may be better for the aggregator.
+        # An aggregator merges the data of several ranks. If the chosen call size is that of all data of one rank, even
+        # larger calls may be better for the aggregator, so give no hint.
         if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints
 
 
 def _writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """Return how many ranks of a node should do I/O, at most all its ranks, or None if that was not chosen."""
+    """Return the number of ranks per node that should do I/O, at most all ranks; None without advice."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 

@@ -1,4 +1,4 @@
-"""Select the run to base advice on: the requested run, one of the user's runs, or the site's published run."""
+"""Select the run to base advice on: the requested run, one of the user's runs, or the run that the site published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 VARIABLE = "STRAKES_PORTRAIT"
-# Maximum number of runs that are checked. Reading a run takes about a second.
+# Maximum number of runs to check. Reading a run takes about a second.
 _MOST_RUNS = 10
 # Possible paths of a site's published portrait, relative to the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
@@ -24,8 +24,8 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
     the run that the site has published.
 
-    ``answers`` returns whether a run answers a question; the newest of the user's runs that does so is preferred.
-    Raises BadInputError, with the shortest sufficient measurement as the remedy, if no run is found.
+    ``answers``: function that returns whether a run contains any of the wanted answers; the newest such run is
+    preferred. Raises BadInputError, with the shortest sufficient measurement as the remedy, if there is no run.
     """
     store = Store()
     if wanted is not None:
@@ -46,7 +46,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first run that answers a question, otherwise the first undamaged run, otherwise the first run."""
+    """Return the first run with a wanted answer, otherwise the first undamaged run, otherwise the first run."""
     whole = []
     for run in newest:
         with suppress(BadInputError):
@@ -58,6 +58,6 @@ def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run
 
 
 def published_places() -> tuple[Path, ...]:
-    """Return the possible paths of a site's published portrait, in order of precedence (XDG base directories)."""
+    """Return the possible paths of a site's published portrait, first choice first (XDG base directories)."""
     directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
     return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

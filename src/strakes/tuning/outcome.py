@@ -1,4 +1,4 @@
-"""Derive the outcome of a search from its stored run: gain, effects, and settings to paste. Pure functions."""
+"""Derive the outcome of a search from its stored run: gain, effects of settings, and texts to paste. Pure functions."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
-        """The verdict; unfinished means that the best setting was not confirmed."""
+        """The verdict. "unfinished" means that the best setting was not confirmed by fresh runs."""
         confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
         return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
 
     def gain_interval(self, of: str) -> IntervalOf | None:
-        """Return the interval of the gain, with ``of`` as its description, or None if no gain was measured."""
+        """Return the interval of the gain, described as ``of``, or None if no gain was measured."""
         gain = self.search.gain
         if gain is None or gain.interval is None:
             return None
@@ -76,12 +76,12 @@ class TuningOutcome:
 
     @property
     def best(self) -> Mapping[str, Setting]:
-        """The best setting that the search has found."""
+        """The best setting that the search found."""
         return self.search.space.settings(self.search.best)
 
     @property
     def changes(self) -> Mapping[str, Setting]:
-        """Return the levels of the best setting that differ from the default."""
+        """Return the levels of the best setting that differ from the present setting."""
         return {name: level for name, level in self.best.items() if level != self.default[name]}
 
     @property
@@ -91,26 +91,26 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
-        """Return the effects of all settings, as estimated by the model of all runs."""
+        """Return the effects of all settings, estimated by the model that was fitted to all runs."""
         return effects(self.search)
 
     @cached_property
     def most_possible(self) -> float:
-        """Upper limit of the gain of any setting: the larger one of the model's limit and the fresh runs' limit."""
+        """Upper limit of the gain of any setting: the model's limit or the fresh runs' limit, whichever is larger."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: only fresh (confirming) ones if there are any, otherwise all."""
+        """Return the successful trials of a setting: only those of the confirmation if there are any, otherwise all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own
 
     @property
     def statement(self) -> str:
-        """The result in a sentence or two."""
+        """The result in one or two sentences."""
         confidence, gain = f"{self.search.rules.confidence:.0%}", self.search.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
@@ -150,7 +150,7 @@ class TuningOutcome:
 
     @cached_property
     def pastes(self) -> tuple[Paste, ...]:
-        """The best setting as texts to paste; empty if no gain was shown."""
+        """The best setting as texts to paste. Empty if no gain was shown."""
         if self.verdict != "better":
             return ()
         interval = self.gain_interval("all changes together, over the default")
@@ -179,7 +179,7 @@ class TuningOutcome:
 
 
 def outcome_of(run: Run) -> TuningOutcome:
-    """Return the outcome of a search. Raises BadInputError if the run is not a search or has no trial."""
+    """Return the outcome of a search. Raises BadInputError if the run is not a search, or has no trial."""
     preparation = preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
         remedy = "strakes runs lists the runs and their kinds."

@@ -1,4 +1,4 @@
-"""The request of a search: application, directory, budget, and the settings to vary."""
+"""The request for a search: application, directory, budget, and the settings to vary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIND = "tune"
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """Request of a search. ``only``: levels to try by factor. ``knobs``: values to try by setting of the system.
+    """Request for a search. ``only``: factor -> levels to try. ``knobs``: system setting -> values to try.
 
     ``resume``: continue the newest unfinished run with the same fingerprint.
     """
@@ -37,7 +37,7 @@ class TuningRequest:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash of the options that must be equal to resume a run; budget and seed may differ."""
+        """Return a hash of the options that must be equal to resume a run. Budget and seed may differ."""
         same = {
             "kind": KIND,
             "app": to_toml(self.app),
@@ -50,7 +50,7 @@ class TuningRequest:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def options(self) -> dict[str, object]:
-        """Return the options to store with the run."""
+        """Return the options of the request, to store in the run."""
         return {
             "fingerprint": self.fingerprint(),
             "studies": [KIND],

@@ -1,4 +1,4 @@
-"""Run a trial of a search on the target with changed system settings (knobs), and read the search's records."""
+"""Run a trial of a search with changed system settings (knobs), and read the stored records of a search."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialR
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-# Name of the level for a knob that has no value.
+# Level of a knob that has no value.
 _NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor for each knob, with the values that take effect as levels, and the reasons for refused values.
+    """Return a factor for each knob, with the values that take effect as levels; also a text for each refused value.
 
-    Raises BadInputError for a knob that is unknown, has no value here, or that strakes does not change.
+    Raises BadInputError for a knob that is unknown, that has no value here, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
-    # Do not call read() with an empty list, which would mean all knobs.
+    # Never call read() with an empty list, because that means all knobs.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
@@ -61,7 +61,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
 
 @contextmanager
 def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str, Setting]) -> Iterator[None]:
-    """Set the knobs that differ from the default while the body runs."""
+    """While the body runs, set the knobs whose level differs from the default."""
     values = {
         name.removeprefix(KNOB): str(level)
         for name, level in settings.items()
@@ -79,13 +79,13 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
         return error.why or error.what
 
 
-# Time limit of a trial, in case the engine cannot end a phase at the time limit of the phase.
+# Time limit of a trial, for the case that the engine cannot end a phase at the time limit of the phase.
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Everything that a trial needs: application, search space, amounts, rules and site."""
+    """Everything that a trial needs: application, search space, size of a trial, rules and site."""
 
     app: App
     space: SearchSpace
@@ -94,7 +94,7 @@ class Bench:
     site: Site
 
     def run(self, trial: Trial, number: int, block: int) -> Visit:
-        """Run a trial; return its record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
+        """Run a trial; return the record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
         settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
         purpose = "confirm" if trial.stage == "confirm" else "measure"
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
@@ -110,7 +110,7 @@ class Bench:
         return replace(visit, interruptions=tuple(interruptions))
 
     def cell(self, trial: Trial) -> Cell:
-        """Return the trial's setting as a cell of the store."""
+        """Return a cell for the store with the setting of the trial."""
         settings = self.space.settings(trial.point)
         names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
         measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
@@ -120,18 +120,18 @@ class Bench:
 
 
 def key_of(space: SearchSpace, trial: Trial) -> str:
-    """Return the key of the cell for the setting of a trial."""
+    """Return the key of the cell that has the setting of a trial."""
     return f"tune/{space.numbers[trial.point]}"
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return the default's seconds per byte in each phase, or {} without shares or before the default's first trial."""
+    """Return phase -> seconds per byte with the default setting; {} without shares, or before its first trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
 
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
-    """Return the results of all trials of a search from their records in the store."""
+    """Return the results of all trials of a search, from the stored records."""
     usual_s = usual_of(app, space, visits)
     return [TrialResult(_trial_of(visit, space), visit.block, goodness(app, visit, usual_s)) for visit in visits]
 
@@ -141,7 +141,7 @@ def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
-    """Return the event that records the search space and the size of a trial, before the first trial."""
+    """Return the event that records search space and size of a trial. It is stored before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)
@@ -149,7 +149,7 @@ def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) 
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
-    """Return the recorded search space and size of a trial, or None. This is the inverse of space_event()."""
+    """Return search space and size of a trial as recorded by space_event(), or None if not recorded."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
         return None
@@ -162,10 +162,10 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
 
 
 def not_tried_of(run: Run) -> tuple[str, ...]:
-    """Return the settings that could not be tried, with the reasons."""
+    """Return a text for each setting that could not be tried, with the reason."""
     return tuple(text for event in run.events_of(SpaceSearched) for text in event.not_tried)
 
 
 def confirmation_of(run: Run) -> Confirmation | None:
-    """Return the planned confirmation, or None if the search ended before planning it."""
+    """Return the planned confirmation, or None if the search ended before planning one."""
     return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

@@ -1,8 +1,8 @@
-"""Sensitivity of the rate to each setting, from the model of all runs.
+"""Effect of each setting on the rate, estimated by the model that was fitted to all runs.
 
 The total effect of a setting is the mean variance that remains when all other settings are fixed, relative to the total
-variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Levels are compared only where both combinations are
-allowed.
+variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Two levels are compared only if the constraints
+allow both combinations.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# A setting with less than this share of the variance does not matter.
+# A setting that causes less than this share of the variance does not matter.
 MATTERS_SHARE = 0.05
-# Number of posterior samples: enough for a standard error of at most 3.5 % of a share. Time grows in proportion.
+# Number of posterior samples. The standard error of a share is then at most 3.5 %. Time grows in proportion.
 _DRAWS = 200
 
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """The mean ratio of one level's rate to the default's, with all other settings equal."""
+    """The mean ratio of the rate with one level to the rate with the default, all other settings being equal."""
 
     factor: str
     level: Setting
@@ -37,20 +37,20 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of all settings. ``parts``: the share of the variance that is due to each, the largest first."""
+    """Effects of all settings. ``parts``: factor -> share of the variance that the factor causes, largest first."""
 
     levels: tuple[LevelEffect, ...]
     parts: Mapping[str, float]
 
     @property
     def matter(self) -> tuple[str, ...]:
-        """Factors that matter: a level is shown to differ from the default, and the share is not too small."""
+        """Factors that matter: a level is shown to differ from the default, and the factor's share is not too small."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
         return tuple(name for name, share in self.parts.items() if share >= MATTERS_SHARE and name in shown)
 
 
 def effects(search: Search) -> Effects:
-    """Return the effects of all settings from the search's results."""
+    """Return the effects of all settings, from the results of a search."""
     space, confidence = search.space, search.rules.confidence
     numbers, drawn = search.drawn(_DRAWS)
     points = [space.points[number] for number in numbers]
@@ -92,7 +92,7 @@ def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str
 
 
 def _within(points: Sequence[Point], mean: Array, which: int) -> float:
-    """Return the mean variance among points that differ in this factor only."""
+    """Return the mean variance among points that differ in nothing but this factor."""
     groups: dict[Point, list[int]] = {}
     for place, point in enumerate(points):
         groups.setdefault((*point[:which], *point[which + 1 :]), []).append(place)

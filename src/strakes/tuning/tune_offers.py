@@ -1,4 +1,4 @@
-"""Derive the settings to search from an application and the abilities of file system, engine and ranks."""
+"""Derive the settings to search from an application and the abilities of the file system and the engine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
 STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
 LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
-# Name of layouts that only have stripe count, stripe size and pool. Other names are options of lfs setstripe.
+# Name of layouts with only stripe count, stripe size and pool. Other layouts are named by their lfs options.
 PLAIN_LAYOUT = "plain"
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
-# For each interface: the engine's backend, whether it bypasses the page cache, and the number of parallel transfers.
+# Interface -> the engine's backend, whether it bypasses the page cache, and number of parallel transfers.
 INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     POSIX: ("posix", False, 1),
     DIRECT: ("posix", True, 1),
@@ -28,7 +28,7 @@ INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     URING: ("uring", False, 16),
     URING_DIRECT: ("uring", True, 16),
 }
-# The engine can gather data of several ranks in one writer only with these interfaces.
+# Interfaces with which the engine can gather the data of several ranks in one writer.
 _GATHERS = (POSIX, DIRECT, STDIO, MMAP)
 
 _TRANSFERS = tuple(8 * KIB << power for power in range(10))
@@ -38,10 +38,10 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """The abilities of this system.
+    """The abilities of this system, which limit the settings to search.
 
-    ``ranks``: number of ranks of a node in a trial. ``data_bytes``: largest transfer to try. ``interfaces``: those that
-    work. ``layout``: present layout of new files; no layouts are tried if it is None (unknown).
+    ``ranks``: ranks of a node in a trial. ``data_bytes``: largest transfer to try. ``interfaces``: interfaces that
+    work. ``layout``: present layout of new files; None means unknown, and then no layouts are tried.
     """
 
     ranks: int
@@ -53,7 +53,7 @@ class Abilities:
 
 
 def offers(app: App, able: Abilities) -> SearchSpace:
-    """Return the settings to search. The default is the application's present setting. Pure function."""
+    """Return the settings to search. The default setting is the application's present one. Pure function."""
     factors: list[Factor] = []
     constraints: list[Constraint] = []
     moving = [phase for phase in app.phases if phase.files != "same"]
@@ -71,7 +71,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Restrict factors to the levels in ``only``. If this excludes the default, the first level becomes the default."""
+    """Return the space with only the levels in ``only``. If they exclude the default, the first one becomes default."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
@@ -88,7 +88,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
     writes = any(phase.operation == "write" for phase in phases)
     group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
-    # A writer takes the data of at most ``group`` ranks, which is the limit of the framework.
+    # A writer takes the data of at most ``group`` ranks: the maximum of the application's framework.
     writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
     factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
     if len(writers) > 1:
@@ -97,7 +97,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
-    # Libraries above MPI-IO choose their calls themselves, except that users can request O_DIRECT.
+    # Libraries above MPI-IO choose the calls themselves. Users can only request O_DIRECT.
     suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
     return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 
@@ -115,7 +115,7 @@ def _between(ranks: int, names: set[str]) -> list[Constraint]:
 
 
 def _transfers(app: App, data_bytes: int) -> Factor:
-    # The transfer size is at most the data of a rank, and a divisor of these data.
+    # The size of a transfer must divide the data of a rank.
     now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
     levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
     return Factor(TRANSFER, tuple(levels), now)
@@ -141,7 +141,7 @@ def _layouts(able: Abilities) -> list[Factor]:
 
 
 def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
-    """Return the constraint that stripe counts and sizes are varied only for the plain layout."""
+    """Return the constraint that stripe counts and sizes vary only with the plain layout."""
     others = [factor for factor in layouts if factor.name != LAYOUT]
     if len(others) == len(layouts):
         return []

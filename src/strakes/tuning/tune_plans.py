@@ -15,13 +15,13 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Request size for making the files that a phase reads. Making them is not part of the measured time.
+# Request size for creating the files that a phase reads. The creation is not measured.
 _MADE_WITH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class TrialSize:
-    """Size of a trial: the number of ranks, and the data of each rank in a phase.
+    """Size of a trial: the number of ranks, and the data of each rank in each phase.
 
     ``limit_s``: time in seconds after which a phase starts no more requests.
     """
@@ -39,7 +39,7 @@ class TrialSize:
 
 
 def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan:
-    """Return the plan of one trial with these settings."""
+    """Return the plan of a trial with these settings."""
     data = max(int(settings[offers.TRANSFER]), scale.data_bytes)
     phases: list[Phase] = []
     made: set[str] = set()
@@ -55,7 +55,7 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan
 
 
 def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
-    """Return the layout that the settings define, or None if they define no layout."""
+    """Return the layout in the settings, or None if they contain no layout."""
     count, size, pool, kind = (settings.get(name) for name in offers.LAYOUT_FACTORS)
     if kind not in (None, offers.PLAIN_LAYOUT):
         return layout_from(str(kind))
@@ -69,7 +69,7 @@ def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
 
 
 def phase_name(phase: AppPhase) -> str:
-    """Return the phase's name in the form that the engine's plans allow.
+    """Return the phase's name, changed to the form that the engine allows.
 
     >>> phase_name(AppPhase("Check point №1", "write", "shared", 1))
     'check-point-1'
@@ -78,10 +78,10 @@ def phase_name(phase: AppPhase) -> str:
 
 
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
-    """Return the quality of a trial: data over time, each phase weighted by its share of all I/O.
+    """Return the quality of a trial: data divided by time, with each phase weighted by its share of all I/O.
 
-    ``usual_s``: seconds per byte of each phase in the default setting; the result is then relative to the default. If
-    ``usual_s`` is empty, the result is in bytes per second over all phases. None if a phase moved nothing.
+    ``usual_s``: seconds per byte of each phase with the default setting; the result is then relative to the default. If
+    empty, the result is in bytes per second over all phases. Return None if a phase moved no data.
     """
     time_s = bytes_moved = 0.0
     shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}
@@ -97,13 +97,13 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return the seconds per byte of each phase in a trial of the default."""
+    """Return phase -> seconds per byte in a trial of the default setting."""
     names = {phase_name(phase) for phase in app.phases}
     return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
 
 
 def has_shares(app: App) -> bool:
-    """Return whether there are several phases and the description states a share of the I/O for each."""
+    """Return whether there are several phases, and the description states a share of the I/O for each phase."""
     return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
 
 
@@ -143,12 +143,12 @@ def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, da
 
 
 def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
-    """Return how ranks share files, and the number of ranks of a node that write (0: all)."""
+    """Return how ranks share files, and the number of ranks per node that write (0: all ranks)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
     if writers >= scale.ranks_of_a_node:
         return "shared-file" if shared else "file-per-process", 0
     if shared:
-        # All ranks may read a shared file, even if only some wrote it.
+        # All ranks may read a shared file, even if only some of them wrote it.
         return "shared-file", writers if phase.operation == "write" else 0
     return "file-per-writer", writers

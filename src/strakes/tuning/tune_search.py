@@ -1,11 +1,11 @@
-"""Choose the settings to measure next from the history of a search.
+"""Choose the settings to measure next, from the past trials of a search.
 
-Pure functions: the same history and seed give the same blocks of trials.
+Pure functions: the same past trials and seed give the same blocks of trials.
 
-The stages share the budget. **Screen**: space-filling settings. **Explore**: blocks with the highest joint
+The stages share the budget. **Screen**: space-filling settings. **Explore**: blocks of settings with the highest joint
 expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
-posterior samples. **Race**: the best candidates are repeated in blocks, and losers are dropped. **Confirm**: the winner
-and the default alternate in fresh runs, whose number is fixed in advance.
+posterior samples. **Race**: the best settings are repeated in blocks, and losers are dropped. **Confirm**: the winner
+and the default alternate in fresh runs. Their number is fixed in advance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Stage = Literal["screen", "explore", "race", "confirm"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One planned measurement of a setting."""
+    """One planned measurement of a setting, in one stage of the search."""
 
     point: Point
     stage: Stage
@@ -60,17 +60,17 @@ class Rules:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The setting to compare with the default, and the number of fresh runs, which is fixed before the first one."""
+    """The setting to compare with the default, and the number of fresh runs, which is fixed before the first run."""
 
     best: Point
     runs: int
 
 
-# Weights of repeated levels and of chance in screening, relative to the distance from the chosen settings.
+# Weights of repeated levels and of chance in the screening, relative to the distance from chosen settings.
 _USED, _CHANCE = 0.5, 0.3
-# A finalist stays in the race while it is the best in this share of the posterior samples.
+# A setting stays in the race as long as it is the best in this share of the posterior samples.
 _STAYS_SHARE = 0.02
-# Number of posterior samples: enough for a standard error of at most 2.5 % of a share. Time grows in proportion.
+# Number of posterior samples. The standard error of a share is then at most 2.5 %. Time grows in proportion.
 _DRAWS = 400
 # Maximum number of settings in posterior samples, else a subset is used. Twice the number takes eight times the time.
 _MOST_DRAWN = 700
@@ -78,7 +78,7 @@ _MOST_DRAWN = 700
 
 @dataclass
 class Search:
-    """State of a search. ``told``: the results in time order; from these, an interrupted search can be resumed."""
+    """State of a search. ``told``: all results in time order. An interrupted search resumes from these results."""
 
     space: SearchSpace
     seed: int
@@ -97,7 +97,7 @@ class Search:
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
         """Return the next block of trials in the order to run them, or an empty list if the search has ended.
 
-        ``spent``: share of the budget used so far. ``cost``: function for the share that a trial will use.
+        ``spent``: share of the budget used so far. ``cost``: function that returns the share that a trial will use.
         """
         stage = self._stage(spent)
         generator = np.random.default_rng([self.seed, self.blocks])
@@ -115,21 +115,21 @@ class Search:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks that were begun."""
+        """Return the number of blocks that have begun."""
         return self.told[-1].block + 1 if self.told else 0
 
     @property
     def surrogate(self) -> Surrogate:
-        """Return the model of all settings, from the runs before the confirmation."""
+        """Return the model of all settings, fitted to the runs before the confirmation."""
         before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
-            # Fit from scratch, so that the proposals depend on nothing but the history.
+            # Fit from scratch, so that proposals depend on nothing but the past trials.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
         return self._fitted[1]
 
     @property
     def best(self) -> Point:
-        """Return the measured setting with the best posterior mean, or the default before the first result."""
+        """Return the measured setting with the best posterior mean, or the default if nothing was measured."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = self._measured()
@@ -140,9 +140,9 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """Return the ratio of the winner to the default from the fresh runs.
+        """Return the ratio of the winner's value to the default's, from the fresh runs of the confirmation.
 
-        The value is None before the fresh runs, or if the default is the winner.
+        None before the fresh runs, and if the default is the winner.
         """
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
@@ -150,7 +150,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return the values measured with a setting in the confirmation, by block."""
+        """Return block -> value of a setting in the confirmation."""
         return {
             result.block: result.value
             for result in self.told
@@ -158,13 +158,13 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the upper bound of any setting's ratio to the default, by the model of all runs."""
+        """Return the upper bound of the ratio of any setting to the default, by the model of all runs."""
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Return settings by number, and posterior samples of the logarithms of their values, one sample per row."""
+        """Return indices of settings, and posterior samples of the logarithms of their values, one sample per row."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
@@ -187,7 +187,7 @@ class Search:
         return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return ``count`` settings: the default, then one by one the farthest from these, preferring rare levels."""
+        """Return ``count`` settings: the default, then always the farthest from those before, but rare levels first."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
@@ -220,7 +220,7 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Return trials of the settings that may still be the best; empty if only one setting is left."""
+        """Return trials of the settings that may still be the best; empty if only one such setting is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -243,7 +243,7 @@ class Search:
         return [Trial(best, "confirm"), Trial(default, "confirm")]
 
     def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
-        """Return the settings for posterior samples: all, or the best half and random others."""
+        """Return the settings for posterior samples: all settings, or the better half and random others."""
         count = len(self.space.points)
         if count <= _MOST_DRAWN:
             return np.arange(count, dtype=np.int64)
@@ -266,6 +266,6 @@ class Search:
         return any(result.value is not None for result in self.told)
 
     def _measured(self) -> list[Point]:
-        """Return the settings that were measured successfully before the confirmation."""
+        """Return the settings with a successful trial before the confirmation."""
         chosen = [each for each in self.told if each.trial.stage != "confirm" and each.value is not None]
         return list(dict.fromkeys(each.trial.point for each in chosen))

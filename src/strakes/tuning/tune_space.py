@@ -16,7 +16,7 @@ Point = tuple[Setting, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as for sizes and counts.
+    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as with sizes and counts.
 
     ``default`` is one of the levels.
     """
@@ -33,7 +33,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition on combinations of levels, and the reason in words."""
+    """A condition on combinations of levels, and the reason for the condition in words."""
 
     why: str
     holds: Callable[[Mapping[str, Setting]], bool]
@@ -41,7 +41,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Every combination of levels that fulfils the constraints.
+    """All combinations of levels that fulfil the constraints.
 
     >>> space = SearchSpace((Factor("writers", (1, 8), 8), Factor("direct", (False, True), False, ordered=False)))
     >>> space.default, len(space.points), space.settings(space.points[0])
@@ -75,9 +75,9 @@ class SearchSpace:
         return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
-        """Return the levels of a point by the names of their factors."""
+        """Return factor -> level of a point."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:
-        """Return the point with these settings, as the inverse of :meth:`settings`."""
+        """Return the point with these settings; the inverse of :meth:`settings`."""
         return tuple(settings[factor.name] for factor in self.factors)

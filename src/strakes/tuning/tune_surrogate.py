@@ -1,4 +1,4 @@
-"""The model of all settings: a Gaussian process over the logarithms of the rates.
+"""The model of all settings of a search: a Gaussian process over the logarithms of the rates.
 
 The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
 part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
@@ -21,24 +21,24 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of the logarithms of hyperparameters. Twice the value lets few runs mislead the fit more.
+# Prior standard deviation of the logarithms of hyperparameters. With twice the value, few runs mislead the fit.
 _SPREAD = 1.0
-# Hyperparameters and weights are fitted alternately, with these numbers of steps.
+# Hyperparameters and weights of runs are fitted alternately; each round has this number of steps.
 _ROUNDS = (14, 8, 8)
 # Rprop: the sign of the slope gives the direction of a step, and each hyperparameter has its own step size (Riedmiller
 # and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
-# Logarithms below the quantile _GOOD of all runs are compressed: a distance of _FAR becomes about two thirds of _FAR.
+# Logarithms below the quantile _GOOD of all runs are compressed: a distance of _FAR becomes two thirds of _FAR.
 _FAR, _GOOD = 1.0, 0.9
-_DEEPEST = 30.0  # largest exponent, so that exp does not overflow; no measured rate is e^30 times another
+_DEEPEST = 30.0  # largest exponent, so that exp does not overflow; no measured rate is e^30 times another one
 _JITTER = 1e-9  # variance added to each run, so that the inverse matrix exists; far below any measured noise
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One successful or failed trial: number of the setting, measured value (larger is better), number of the block."""
+    """One trial: number of the setting, measured value (larger is better), and number of the block."""
 
     setting: int
     value: float
@@ -47,7 +47,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters. ``lengths``: length scale of each factor, in levels.
+    """Hyperparameters of the process. ``lengths``: length scale of each factor, in levels.
 
     The other hyperparameters are standard deviations of logarithms.
     """
@@ -84,7 +84,7 @@ class Geometry:
             self.distances.append(apart if factor.ordered else np.minimum(apart, 1.0) * 2.0)
 
     def start(self) -> _Scales:
-        """Return the hyperparameters that a fit begins with."""
+        """Return the hyperparameters with which a fit begins."""
         return _Scales(tuple(3.0 for _ in self.distances))
 
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
@@ -106,7 +106,7 @@ class Geometry:
 
 
 class Surrogate:
-    """A model fitted to runs. Raises ValueError without a run, or for a value that is not positive."""
+    """A model fitted to runs. Raises ValueError without a run, and for a value that is not positive."""
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:
@@ -121,12 +121,12 @@ class Surrogate:
         self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre, geometry.start())
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """Return the expected logarithm of the value measured with each setting."""
+        """Return the expected logarithm of the value of each setting."""
         chosen = self._all if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
-        """Return ``count`` posterior samples of the log values measured with the settings, one sample per row."""
+        """Return ``count`` posterior samples of the log values of the settings, one sample per row."""
         cross = self._cross(settings)
         prior = self._geometry.covariance(self.scales, settings, settings)
         values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)
@@ -134,7 +134,7 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        """Return fitted values as logarithms of rates, at most _FAR below the worst measured value."""
+        """Return fitted values as logarithms of rates, limited to at most _FAR below the lowest measured value."""
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
@@ -147,18 +147,18 @@ class Surrogate:
 
 
 def _nearer(logs: Array) -> Array:
-    """Return ``logs``, logarithms relative to the good settings, with negative values compressed."""
+    """Return the logarithms relative to good settings, with negative ones compressed."""
     return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
 
 
 def _back(nearer: Array) -> Array:
-    """Return the inverse of :func:`_nearer`."""
+    """Return uncompressed logarithms: the inverse of :func:`_nearer`."""
     return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairwise comparisons of runs: distance in each factor, same setting, same block."""
+    """Comparisons of each run with each other run: distance in each factor, same setting, same block."""
 
     apart: Sequence[Array]
     setting: Array
@@ -176,7 +176,7 @@ class _Pairs:
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
-        """Return the inverse covariance, the covariance's additive parts, and the part that each length affects."""
+        """Return the inverse covariance, the covariance's additive terms, and the term that each length affects."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together = scales.joint**2 * product
@@ -194,12 +194,12 @@ class _Pairs:
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
     """Return the most probable hyperparameters, the runs' inverse covariance, and that matrix times ``logs``.
 
-    ``usual``: the prior expects these hyperparameters.
+    ``usual``: the hyperparameters that the prior expects.
     """
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:
-        """Return the slope of the log probability (Rasmussen and Williams, 5.9) by each hyperparameter's logarithm."""
+        """Return the slope of the log probability (Rasmussen and Williams, 5.9) by the log of each hyperparameter."""
         scales = _Scales.of(place)
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs

@@ -1,4 +1,4 @@
-"""Names of factors and levels for users."""
+"""Names of factors and levels, as users see them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return the change that a level requires in the application, or "" if the level is set elsewhere.
+    """Return the change that a level requires in the application, or "" if no change of the application is needed.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'

@@ -78,7 +78,7 @@ def command(
 
 
 def _rank(directory: Path, json: Output | None) -> int:
-    """Print the logs below a directory, longest time in I/O first. Return status 1 if every log is unreadable."""
+    """Print the logs below a directory, longest I/O time first. Return the exit status: 1 if no log is readable."""
     from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)

@@ -1,7 +1,7 @@
-"""Run a command in a child process that this process can abandon.
+"""Run a command in a child process that this process can abandon if the child hangs.
 
-A process that waits in the kernel for a dead server, or closes a file there, cannot be killed, and a shell would wait
-for that process. Commands that work on a file system therefore run in a child.
+A process that waits in the kernel for a dead server, or closes a file there, cannot be killed. A shell would wait for
+that process, so commands that work on a file system run in a child process.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, Measureme
 from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
 from strakes.runs.watchdog import set_parent
 
-_DONE = signal.SIGUSR1  # sent by the child when its work is done
+_DONE = signal.SIGUSR1  # the child sends this signal when its work is done
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Time to exit after the work for a child that waits in the kernel (PATIENCE_S) or only waits for a processor. A healthy
-# child takes far less. Together with the times of strakes.runs.watchdog it is at most 30 s.
+# Seconds for a child to exit after its work, if it waits in the kernel (PATIENCE_S) or only for a processor. Healthy
+# ones take far less. Together with the times of strakes.runs.watchdog this is at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 24.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
 
-# A thread that waits more often than this makes progress. Lustre wakes about once a second to retry a dead server.
+# A thread with more waits per second makes progress. One that retries a dead Lustre server waits about once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# Calls that may block are made in further processes. If a call of the child itself takes this long, the server is dead.
+# Calls that may block run in other processes. So if a call of the child itself takes this long, a server is dead.
 _DEAD_AFTER_S = 30.0
 _LOOK_EVERY_S = 2.0
-_LAST_S = 1.0  # time for output in flight, and for a killed child to exit
+_LAST_S = 1.0  # seconds for output in flight, and for a killed child to exit
 _PIPE_BYTES = 1 << 16
-_TICK_S = 0.1  # interval of checks for remaining processes; a longer one delays the exit of the command
+_TICK_S = 0.1  # seconds between checks for remaining processes; a longer interval delays the exit of the command
 _PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 _SIGNAL_BYTES = _SET_BYTES = 128  # struct signalfd_siginfo, from the manual page signalfd(2); sigset_t of the C library
@@ -50,19 +50,19 @@ def run_apart(
     name_trouble: Callable[[], str] = str,
     later: str = "strakes clean DIR",
 ) -> int:
-    """Run ``work`` in a child process and return its exit status. The child is killed if this process ends.
+    """Run ``work`` in a child process and return the exit status. The child is killed if this process ends.
 
     Signals are passed to the child. If a signal ends the child, the same signal ends this process. If the child does
-    not exit within ``patience_s`` seconds after its work, or descendants of the child wait in the kernel, these
-    processes are listed on standard error and abandoned. If one of them hangs, an interrupt ends this process within
-    half a minute. If the child itself waits for a dead server, an error with the text of ``name_trouble`` is printed
-    and the status is 1. ``later``: the command to run when the servers serve again.
+    not exit within ``patience_s`` seconds after its work, or if its descendants wait in the kernel, those processes are
+    listed on standard error and abandoned. If a descendant hangs, an interrupt ends this process within half a minute.
+    If the child itself waits for a dead server, an error with the text of ``name_trouble`` is printed, and the status
+    is 1. ``later``: the command to run when the servers serve again.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans, to list those that hang
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # this process becomes the parent of orphans, so that it can list hanging ones
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -79,20 +79,20 @@ def run_apart(
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
-            return BROKEN_PIPE_STATUS  # the child does not notice that nobody read its last output
+            return BROKEN_PIPE_STATUS  # the child does not notice if its last output was not read
         if status >= 0:
             return status
-        # End this process with the signal that ended the child.
+        # End this process by the same signal that ended the child.
         if -status not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)
-        return 128 - status  # reached only for a signal that does not end a process
+        return 128 - status  # only reached for a signal that does not end a process
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
-    # The child is in a separate process group, so that it gets each signal of the terminal once, from the parent. In
-    # such a group, SIGTTOU would stop the child's output.
+    # A separate process group, so that the child gets each signal of the terminal once, from the parent. In such a
+    # group, the signal SIGTTOU would stop the child's output.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -110,7 +110,7 @@ def run_apart(
 
     set_parent(tell, tell_trouble)
     status = work()
-    # Close the output, because a reader waits for end of file.
+    # Close the output, because the reader of a pipe waits for end of file.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):  # the stream is closed or was never open
@@ -136,11 +136,11 @@ class _Watch:
         self._patience_s = patience_s
         self._status: int | None = None
         self._is_childless = False
-        # For each process and thread that waits in the kernel: time of its last progress, and its number of waits then.
+        # (process, thread) that waits in the kernel -> time of its last progress, and its number of waits at that time.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait(self) -> int:
-        """Wait until the child has ended or hangs, and list the processes that remain on standard error.
+        """Wait until the child has ended or hangs. List the processes that remain on standard error.
 
         Return the child's exit status, or the negative number of the signal that ended the child.
         """
@@ -149,7 +149,7 @@ class _Watch:
         return status
 
     def _wait_for_the_work(self) -> int:
-        """Wait for the child's work. Return the child's status, or the status of an error if the child hangs."""
+        """Wait for the end of the child's work. Return the child's status; if the child hangs, that of an error."""
         interrupted_s = 0.0
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
@@ -169,7 +169,7 @@ class _Watch:
         return self._status
 
     def _give_up(self, error: StrakesError) -> int:
-        """Print the error and kill the child; return the status of the error."""
+        """Print the error, kill the child, and return the exit status of the error."""
         error.remedy = f"Check its servers. When they serve again: {self._later}"
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         os.kill(self._child, signal.SIGKILL)
@@ -177,7 +177,7 @@ class _Watch:
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
-        """Return the longest time, in seconds, for which a thread of these processes has made no progress."""
+        """Return the seconds since a thread of these processes made progress, for the thread with the most seconds."""
         now_s, still = time.monotonic(), {}
         for process, thread, times in _waits(processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
@@ -187,12 +187,12 @@ class _Watch:
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
     def _wait_for_the_last(self) -> None:
-        """Wait some time for the child and descendants in the kernel; list the remaining ones on standard error."""
+        """Wait a limited time for the child and for descendants in the kernel. List the remaining ones on stderr."""
         begun_s = time.monotonic()
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()
-        # A process that does not wait in the kernel only needs a processor.
+        # Processes that do not wait in the kernel only need a processor, so they get more time.
         while left and time.monotonic() - begun_s < (
             self._patience_s if any(map(kernel_waits, left)) else _BUSY_PATIENCE_S
         ):
@@ -204,15 +204,15 @@ class _Watch:
             os.write(2, f"{text}the process is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
-        """Return the child unless it has ended, and descendants that wait in the kernel; for each, one thread."""
-        if self._is_childless:  # then it has no descendants, as it adopts orphans
+        """Return process -> one of its threads: the child, if it runs, and descendants that wait in the kernel."""
+        if self._is_childless:  # there are no descendants either, because this process adopts orphans
             return {}
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
     def _next_signal(self, within_s: float) -> int:
-        """Return the next signal, or 0 if none comes. (After SIGSTOP and SIGCONT, sigtimedwait() returns garbage.)"""
+        """Return the next signal, or 0 without a signal. (sigtimedwait() returns garbage after SIGSTOP and SIGCONT.)"""
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):
@@ -236,12 +236,12 @@ class _Watch:
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Return process, thread and number of waits for every thread of these processes that waits in the kernel."""
+    """Return (process, thread, number of waits) for each thread of these processes that waits in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
 
 
 def _relays() -> list[_Relay]:
-    """Return a relay for each pipe or socket among standard output and standard error."""
+    """Return a relay for each of standard output and standard error that is a pipe or a socket."""
     outputs: dict[tuple[int, int], list[int]] = {}
     for number in (1, 2):
         with suppress(OSError):  # the descriptor is closed
@@ -252,12 +252,12 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    """Thread of the parent that forwards the child's output from a pipe to the original descriptors.
+    """Thread of the parent that forwards the child's output from a pipe to the original descriptor.
 
     A child that hangs keeps only this pipe open, so readers of the original output get end of file.
     """
 
-    unread = False  # whether standard output has lost its reader
+    unread = False  # whether the reader of standard output has gone
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(daemon=True)
@@ -265,14 +265,14 @@ class _Relay(threading.Thread):
         self._ours, self._of_child = os.pipe()
 
     def enter(self) -> None:
-        """In the child, redirect output to the pipe."""
+        """In the child: redirect the output to the pipe."""
         for number in self._numbers:
             os.dup2(self._of_child, number)
         os.close(self._of_child)
         os.close(self._ours)
 
     def run(self) -> None:
-        """Forward until the pipe ends or nobody reads the output. The child's next write then fails with EPIPE."""
+        """Forward until the pipe ends or nobody reads the output; then the child's next write fails with EPIPE."""
         os.close(self._of_child)
         try:
             while data := os.read(self._ours, _PIPE_BYTES):

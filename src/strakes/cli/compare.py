@@ -60,7 +60,7 @@ def command(
     names = [[name.strip() for name in side.split(",")] for side in (a, b)]
     first, second = ([Store().open(name) for name in side] for side in names)
     compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
-    with english():  # programs read this result
+    with english():  # English, because programs read this document
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)

@@ -19,12 +19,12 @@ from strakes.failover.timeline import Timeline
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome  # loads numpy
 
-_MOST_CLIENTS = 10  # maximum number of rows of a table; twice the number and the summary fill a terminal of 24 lines
+_MOST_CLIENTS = 10  # maximum rows of a table; a table with twice the number would fill a terminal of 24 lines
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_check(result: Check) -> None:
-    """Print the findings, the verdicts of the cluster software's programs, and the number of findings."""
+    """Print the findings, the verdicts of the cluster software's own checks, and the number of findings."""
     for found in result.findings:
         click.echo(f"{click.style(found.severity, fg=_STYLE[found.severity], bold=True)}: {found.rule}")
         lines = [("where:", place) for place in found.places]
@@ -50,7 +50,7 @@ def print_check(result: Check) -> None:
 
 
 def print_rehearsal(result: Rehearsal) -> None:
-    """Print the single failures and the harmful pairs of failures. JSON has all pairs."""
+    """Print the single failures, and the harmful pairs of failures. The JSON document has all pairs."""
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
         bad = [one for one in result.doubles if one.ends_the_service or one.split_brain or one.cuts_every_heartbeat]
@@ -88,7 +88,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 
 
 def print_timeline(line: Timeline, *, moments: bool) -> None:
-    """Print how long clients waited and how targets recovered. With ``moments``, also print every event."""
+    """Print how long clients waited, and how targets recovered. With ``moments``, also print each event."""
     say(f"{line.name}: seconds since the fault")
     for moment in line.moments if moments else ():
         say(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")
@@ -146,7 +146,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
-    """Print a row for each fault, and the numbers of acknowledged and missing records."""
+    """Print a row for each fault, then the numbers of acknowledged and missing records."""
     shown = []
     for row in rows:
         fenced = "nobody" if row.powered_off is None else _times(row.powered_off)

@@ -1,4 +1,4 @@
-"""Options of commands that cause a fault on a live system: the fault, its target, and the user's consent."""
+"""Options of commands that cause a fault on a live system: the fault, the target, and the user's consent."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from strakes.control.fault import Fault
     from strakes.targets.command import Servers
 
-_USUAL = "mds-kill"  # default fault of a study
+_USUAL = "mds-kill"  # default fault of the study "recovery"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultOptions:
-    """The requested fault, and the user's consent to an interrupted service."""
+    """The requested fault, and the user's consent to an interruption of the service."""
 
     fault: str | None = option('Fault to cause. "--fault list" lists all.', metavar="FAULT")
     command: str = option(
@@ -49,7 +49,7 @@ class FaultOptions:
     )
 
     def make(self, directory: Path, servers: Servers | None, usual: str = "") -> Fault:
-        """Return the named fault, by default ``usual``. Raises BadInputError if that fault is impossible here."""
+        """Return the requested fault, by default ``usual``. Raises BadInputError if the fault is impossible here."""
         from strakes.control.fault import Ask
         from strakes.control.fault_registry import COMMAND, FAULTS, make_fault
 
@@ -78,7 +78,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients in ``directory`` can be libcephfs sessions. Prints why if only the engine prevents it."""
+    """Return whether clients in ``directory`` can be libcephfs sessions. Prints why if only the engine cannot."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.engine import LocalEngine
 
@@ -93,7 +93,7 @@ def has_sessions(directory: Path) -> bool:
 
 
 def drill_visit(directory: Path, fault: FaultOptions, servers: Servers | None) -> DrillVisit:
-    """Return the drill that measures a cell. Raises BadInputError if the fault is impossible or not agreed to."""
+    """Return the drill that measures a cell. Raises BadInputError for an impossible fault, and without consent."""
     from strakes.base.files import default_root
     from strakes.control.drill_run import DrillVisit
     from strakes.studies.recovery import TIMING

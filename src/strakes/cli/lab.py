@@ -21,7 +21,7 @@ from strakes.lab.options import LabOption, options_of
 
 
 class UpGroup(click.Group):
-    """A group with one command for each kind of lab. Each command has the options of its kind."""
+    """A group with one command for each kind of lab. Each command has the options of that kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all kinds of lab."""
@@ -145,7 +145,7 @@ def down_command(
 
 
 def _reported(errors: Sequence[StrakesError]) -> int:
-    """Print errors of single labs; return the exit status."""
+    """Print the errors of single labs, and return the exit status."""
     for line in (line for error in errors for line in error.lines()):
         say(line, err=True)
     return max((error.exit_status for error in errors), default=0)
@@ -172,7 +172,7 @@ def _up_command(kind: str) -> click.Command:
 
 
 def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
-    """Return the click option for a field of a lab's options. Its default is written as a user would type it."""
+    """Return the click option for a field of a lab's options. The default is shown as a user would type it."""
     settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
     whole = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
     if option.form == "flag":
@@ -191,7 +191,7 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
 
 
 def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
-    """Return the type of texts such as ID=IOPS: the number of a server, and the limit for this server."""
+    """Return the type of texts such as ID=IOPS: the number of a server, and the limit for that server."""
 
     def read(text: str) -> tuple[int, int]:
         number, _, limit = text.partition("=")

@@ -1,4 +1,4 @@
-"""Run the command of a command line, print its errors, and return the exit status."""
+"""Run the command that a command line names, print errors, and return the exit status."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from strakes.cli.signals import orderly_signals
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Commands that must end even if the servers of a file system do not answer.
+# Commands that run in a child process, because they must end even if the servers of a file system do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "watch"}
 )
 # Commands whose output for people is translated. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
-_COMPLETION = "_STRAKES_COMPLETE"  # the environment variable that click reads
+_COMPLETION = "_STRAKES_COMPLETE"  # environment variable that click reads
 
-# Each command with its line in the main help, which therefore imports no command. A command of one word is the object
-# ``command`` of the module with that name. A command of two words is the object named after the second word, in the
-# module named after the first.
+# Each command, with its line in the main help, so that the main help imports no command. A command of one word is the
+# object ``command`` of the module with its name. A command of two words is an object of the module named after the
+# first word; the object is named after the second word.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
         return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in groups."""
+        """Write the list of commands in groups."""
         for group, names in _GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<8}", COMMANDS[name]) for name in names])
@@ -99,7 +99,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and arguments. Raises UsageError, with a similar name, for an unknown command."""
+        """Return name, command and arguments. Raises UsageError, with the most similar name, for an unknown command."""
         name = _name_of(args)
         if name not in COMMANDS:
             names = {known.split()[-1]: known for known in COMMANDS}
@@ -108,7 +108,7 @@ class LazyGroup(click.Group):
         return name, self.get_command(ctx, name), args[len(name.split()) :]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the completions that are commands of one word."""
+        """Return the commands of one word that complete ``incomplete``."""
         return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
 
 
@@ -142,9 +142,9 @@ def cli(ctx: click.Context, language: str | None) -> None:
         click.echo(ctx.get_help())
 
 
-# OpenBLAS cannot allocate its buffers in 300 MB of address space; in 450 MB it can.
+# Minimum address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
-# A survey has 24 files open, and each of 64 commands for servers that run at a time needs 6 more.
+# Minimum limit on open files. A survey has 24 open files, and each of 64 parallel commands for servers needs 6 more.
 _LEAST_OPEN_FILES = 512
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
@@ -177,21 +177,21 @@ def main() -> int:
 
 
 def _open_standard_files() -> None:
-    """Open /dev/null for closed standard files, so that no later file gets their descriptors."""
+    """Open /dev/null for closed standard streams, so that no file opened later gets their descriptors."""
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, mode)  # gets the lowest free descriptor, the closed one
+            null = os.open(os.devnull, mode)  # gets the lowest free descriptor, which is the closed one
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Python takes module directories from these variables even with -I.
+    # Even with -I, Python takes module directories from these variables.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
 
 def _trouble(arguments: Sequence[str]) -> str:
-    """Return which mounts a command line names and what is wrong with their servers. Never accesses the mounts."""
+    """Return a text on the mounts that a command line names and on their servers. Never accesses the mounts."""
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
 
@@ -208,9 +208,9 @@ def _trouble(arguments: Sequence[str]) -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status. Errors are printed, never raised.
+    """Run one command line and return the exit status. Prints all errors and raises none.
 
-    If the command returns an int, that is the exit status; otherwise it is 0.
+    If the command returns an int, that is the exit status. Otherwise the exit status is 0.
     """
     with orderly_signals():
         try:
@@ -236,7 +236,7 @@ def run(arguments: Sequence[str]) -> int:
             return _complain(error)
         except StrakesError as error:
             return _complain(error)
-        except Exception as error:  # noqa: BLE001 - the outermost place: a bug becomes a message and a log
+        except Exception as error:  # noqa: BLE001 - the outermost level: a bug becomes a message and a log
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
                 _silence_stdout()
                 return BROKEN_PIPE_STATUS
@@ -248,11 +248,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # click's main() would treat any broken pipe, such as one to the engine, as a closed standard output.
+    # Avoid click's main(), because it treats every broken pipe, such as one to the engine, as closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()
-            if arguments and not {"--help", "-h"} & set(arguments):  # help must change nothing
+            if arguments and not {"--help", "-h"} & set(arguments):  # asking for help must not change anything
                 _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
             status = result if isinstance(result, int) else 0
@@ -267,7 +267,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_limits() -> None:
-    """Raise EnvironmentLacksError if address space or the number of open files is too small.
+    """Raise EnvironmentLacksError if the limit on address space or on open files is too low.
 
     OpenBLAS would try for ever to allocate buffers. Without descriptors, files could not be removed after a run.
     """
@@ -283,7 +283,7 @@ def _require_limits() -> None:
 
 
 def _recover(name: str, arguments: list[str]) -> None:
-    """Before a command runs, restore settings and undo faults that killed commands left behind."""
+    """Before a command runs, restore the settings and undo the faults that killed commands left behind."""
     from strakes.base.files import default_root
 
     def found(*below: str) -> list[str]:
@@ -310,7 +310,7 @@ def _recover(name: str, arguments: list[str]) -> None:
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    """Return the name of the command, one or two words, in a command line that may begin with --language."""
+    """Return the name of the command (one or two words) in a command line, which may begin with --language."""
     if arguments and arguments[0].startswith("--language"):
         arguments = arguments[1 if "=" in arguments[0] else 2 :]
     two = " ".join(arguments[:2])
@@ -322,7 +322,7 @@ def _load(name: str) -> click.Command:
 
     module, _, own = name.partition(" ")
     try:
-        # "import" is a Python keyword.
+        # "import" is a Python keyword, so the module is import_.
         loaded = import_module(f"strakes.cli.{module}_" if module == "import" else f"strakes.cli.{module}")
     except ModuleNotFoundError as error:
         remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
@@ -334,7 +334,7 @@ def _load(name: str) -> click.Command:
 
 
 def write_log(error: Exception, arguments: Sequence[str]) -> str:
-    """Write the traceback and the arguments, without secrets, to a new temporary file; return its path."""
+    """Write traceback and arguments, without secrets, to a new temporary file. Return the path of the file."""
     import platform
     import tempfile
     import traceback
@@ -351,7 +351,7 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
-    """Print an error, followed by the notes of the original exception ``cause``; return its exit status."""
+    """Print an error, then the notes of the original exception ``cause``. Return the exit status."""
     notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
     for line in (*error.lines(), *notes):
         click.echo(broken(for_terminal(line), sys.stderr), err=True)
@@ -359,7 +359,7 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:
-    """Return an error if a limit on memory, descriptors, processes or file size was reached, else None."""
+    """Return an error for an exceeded limit of memory, descriptors, processes or file size; None for other causes."""
     text = str(error)
     if not (
         isinstance(error, MemoryError)
@@ -373,11 +373,11 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    """Return the error to print for a system error that is not a bug in strakes, else None."""
+    """Return the error to print for a system error that is not a bug in strakes; None for all others."""
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.write("\n")  # the rest of a failed write may be lost
+        sys.stdout.write("\n")  # write again, because the rest of a failed write may be lost
         sys.stdout.flush()
     except OSError:
         _silence_stdout()
@@ -392,7 +392,7 @@ def _nobody_reads_stdout() -> bool:
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to /dev/null, so that the interpreter's final flush cannot fail."""
+    """Redirect standard output to /dev/null, so that the interpreter's last flush cannot fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -1,4 +1,4 @@
-"""Perform a request for measurements, write findings and report, and print the summary."""
+"""Carry out a request for measurements, write findings and report, and print the summary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request to run these studies, with every level of their factors, under the given options."""
+    """Return a request to run these studies with these options and every level of all factors."""
     return Request(
         kind,
         name,
@@ -61,21 +61,21 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run studies and show the result. Return 0. The HTML report of a plan is only written if --html asks for it."""
+    """Run studies and show the result. Return 0. The report of a plan is only written with --html."""
     run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 
 
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
-    """Store the findings of a run, write JSON and report, and print the summary, even if these cannot be written.
+    """Store the findings of a run, write JSON and report, and print the summary even if they cannot be written.
 
-    ``asked``: whether to write the report. Return whether the summary was printed: not if standard output is for JSON.
+    ``asked``: whether to write the report. Return whether the summary was printed: not if JSON goes to stdout.
     """
     from strakes.report.summary import render_summary
 
     try:
-        with english():  # programs read the findings
+        with english():  # English, because programs read the findings
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
         printed, written = prints_summary(report.json, report.html), None
@@ -84,7 +84,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
-        finally:  # the findings are valid even without a report
+        finally:  # without a report, the findings are still valid
             if printed:
                 click.echo(render_summary(portrait, written))
     except KeyboardInterrupt:
@@ -94,14 +94,14 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run, whose texts are English."""
+    """Run the requested studies and return the stored run. Its texts are English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Perform ``work`` on the request with a progress display; return the stored run, whose texts are English."""
+    """Call ``work`` on the request with a progress display, and return the stored run. Its texts are English."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -109,18 +109,18 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 
 def analyse(run: Run) -> Portrait:
-    """Build the portrait of a run, store it with the run and return it. The current language must be English."""
+    """Build the portrait of a run, store it with the run, and return it. The current language must be English."""
     portrait = build_portrait(run)
     run.write_findings(asdict(portrait))
     return portrait
 
 
 def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
-    """Write the report to ``html``, or to the directory of the run."""
+    """Write the report to ``html`` or, if that is None, to the directory of the run."""
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))  # with the permissions of the run
+        replace_text(run.path / "report.html", render_html(portrait))  # with the permissions of the run directory
     else:
         html.write(render_html(portrait))
 

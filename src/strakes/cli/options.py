@@ -1,4 +1,4 @@
-"""Options of commands, declared by the fields of frozen dataclasses, and the types of their values."""
+"""Options of commands, declared as fields of frozen dataclasses, and the types of option values."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Decorator = Callable[[Callable[..., Any]], click.Command]
 _CLICK = "click"
-MAX_SEED = 2**32 - 1  # same limit as in schemas/plan.json
+MAX_SEED = 2**32 - 1  # maximum, as in schemas/plan.json
 
 
 def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
     """Declare a field as an option. The option is named after the field unless ``names`` are given.
 
-    With the default False the option is a flag. With the default () the option may be repeated.
+    If the default is False, the option is a flag. If the default is (), the option may be repeated.
     """
     unset = default is None or default is False or default in ("", ())
     if default is False:
@@ -52,15 +52,15 @@ def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
 
 
 def argument(metavar: str, **settings: Any) -> Any:
-    """Declare a field as an argument, with the settings of ``click.argument``."""
+    """Declare a field as an argument. ``settings``: those of ``click.argument``."""
     return field(metadata={_CLICK: (click.argument, (), {"metavar": metavar, **settings})})
 
 
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that adds the options and arguments declared by the parameters of a command.
+    """Return a decorator that adds the options and arguments that the parameters of a command declare.
 
-    A parameter declares an option in its default or its annotation. If the annotation is a dataclass, each field of the
-    dataclass declares an option, and the command gets an instance. ``defaults``: other defaults for this command.
+    A parameter declares an option by its default or by its annotation. If the annotation is a dataclass, each of its
+    fields declares an option, and the command gets an instance. ``defaults``: defaults that differ for this command.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -96,18 +96,18 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 def _declared(default: object, annotation: Any) -> Field[Any] | None:
-    """Return the option or argument that a parameter or field declares, or None."""
+    """Return the option or argument that a parameter or field declares, or None if it declares none."""
     candidates = (default, *getattr(annotation, "__metadata__", ()))
     return next((each for each in candidates if isinstance(each, Field) and _CLICK in each.metadata), None)
 
 
 def command_named(name: str, cls: type[click.Command] = click.Command, **defaults: str) -> _Decorator:
-    """Return a decorator that turns a function into the command ``name``, with the parameters that ``takes`` adds."""
+    """Return a decorator that turns a function into the command ``name``. Parameters are declared as for ``takes``."""
     return lambda body: click.command(name, cls=cls)(takes(**defaults)(body))
 
 
 class Group(click.Group):
-    """A group whose commands have the parameters that ``takes`` adds."""
+    """A group whose commands declare parameters as for ``takes``."""
 
     def part(self, name: str, **settings: Any) -> _Decorator:
         """Return a decorator that adds a function to this group as the command ``name``."""
@@ -118,19 +118,19 @@ class DefaultGroup(Group):
     """A group that runs its first command if the first argument is not the name of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; if they do not begin with the name of a command, insert the first one."""
+        """Parse the arguments. If they do not begin with the name of a command, insert the first command's name."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
 
 class _Number(click.ParamType[Any]):
-    """A number within limits; NaN is refused."""
+    """A number within limits. NaN is an error."""
 
     name = "n"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. Fails, with a message that states the limits, for anything else."""
+        """Return the number. For anything else, fail with a message that states the limits."""
         try:
             number = super().convert(value, param, ctx)
         except click.BadParameter:
@@ -143,15 +143,15 @@ class _Number(click.ParamType[Any]):
 
 
 class WholeNumber(_Number, click.IntRange):
-    """A whole number within limits."""
+    """A whole number within limits. Other numbers are errors."""
 
 
 class NumberRange(_Number, click.FloatRange):
-    """A number within limits."""
+    """A number within limits. NaN is an error."""
 
 
 class Parsed(click.ParamType[T], Generic[T]):
-    """Type of an option whose text is converted by ``parse``. A BadInputError becomes an error of the option."""
+    """Type of an option that ``parse`` converts. A BadInputError becomes an error of the option."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
@@ -162,7 +162,7 @@ class Parsed(click.ParamType[T], Generic[T]):
 
 
 def parsed(parse: Callable[[Any], T], words: Any) -> T:
-    """Return ``parse(words)``. If it raises BadInputError, raise BadParameter with the same text."""
+    """Return ``parse(words)``. If that raises BadInputError, raise BadParameter with the same text."""
     try:
         return parse(words)
     except BadInputError as error:
@@ -171,7 +171,7 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
 
 
 def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser like ``parse`` that refuses amounts of zero and negative amounts."""
+    """Return a parser like ``parse`` that refuses zero and negative values."""
 
     def read(text: str) -> float:
         value = parse(text)
@@ -183,7 +183,7 @@ def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
 
 
 def _data_per_rank(text: str) -> int:
-    """Parse the data per rank. Raises BadInputError, with the nearest valid size, for a size that no plan can have."""
+    """Parse --data-per-rank. Raises BadInputError, with the nearest valid size, for sizes that plans cannot have."""
     from strakes.studies.study import LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP
 
     size = parse_bytes(text)
@@ -196,7 +196,7 @@ def _data_per_rank(text: str) -> int:
 
 
 def assignments(words: Iterable[str], example: str) -> dict[str, str]:
-    """Return the values of words such as NAME=VALUE, by name. Raises BadInputError for any other form.
+    """Return name -> value for words such as NAME=VALUE. Raises BadInputError for any other form.
 
     >>> assignments(["transfer=64KiB,1MiB"], "transfer=1MiB")
     {'transfer': '64KiB,1MiB'}
@@ -220,13 +220,13 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 
 class PlaceType(click.ParamType[Path]):
-    """Type of a path that is not checked. click.Path would call stat(2), which blocks for ever if servers are dead."""
+    """Type of a path that is not checked. click.Path calls stat(2), which blocks for ever if servers are dead."""
 
     def __init__(self, name: str, completion: str) -> None:
         self.name, self._completion = name, completion
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path as it was typed. An empty name is refused, because it would mean the current directory."""
+        """Return the path as typed. Refuses an empty name, because that would mean the current directory."""
         if value in ("", b""):
             self.fail("The name is empty; give a path, such as ./results.", param, ctx)
         return Path(os.fsdecode(value))
@@ -245,12 +245,12 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the document; replace a file atomically. Raises EnvironmentLacksError if it cannot be written."""
+        """Write the document; replaces a file atomically. Raises EnvironmentLacksError if writing is impossible."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
-            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a file name need not be UTF-8
+            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # file names need not be UTF-8
         except OSError as error:
             remedy = "Name another file. A measurement is not lost; write its report again: strakes report latest"
             where, why = str(self.path), error.strerror or str(error)
@@ -258,10 +258,10 @@ class Output:
 
 
 class OutputType(PlaceType):
-    """Type of a file to write, or - for standard output. Refuses an unwritable file before the measurement."""
+    """Type of a file to write, or - for standard output. Refuses unwritable files, before anything is measured."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the Output; fail if the file cannot be written."""
+        """Return the Output. Fails if the file cannot be written."""
         if isinstance(value, Output):
             return value
         if value == "-":
@@ -276,7 +276,7 @@ class OutputType(PlaceType):
         return Output(path)
 
 
-# Key of the errors to print at the end of a command, in the meta data of click's context.
+# Key, in the meta data of click's context, of the errors to print at the end of a command.
 FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
@@ -288,7 +288,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 def write_document(output: Output | None, text: str) -> bool:
     """Write the document if there is an output. Return whether to print a summary.
 
-    If it cannot be written, the command still prints its result; the error follows at its end.
+    If writing fails, the command still prints the result. The error is printed at the end of the command.
     """
     if output is not None:
         try:
@@ -299,7 +299,7 @@ def write_document(output: Output | None, text: str) -> bool:
 
 
 def write_json(output: Output | None, document: object) -> bool:
-    """Write the document as JSON if there is an output. Return the same as ``write_document``."""
+    """Write the document as JSON if there is an output. Return whether to print a summary."""
     from strakes.base.finite import to_json
 
     return write_document(output, "" if output is None else to_json(document, indent=1))
@@ -311,7 +311,7 @@ OUTPUT = OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
-RANKS = WholeNumber(1, 65536)  # same limits as in schemas/plan.json
+RANKS = WholeNumber(1, 65536)  # limits as in schemas/plan.json
 
 
 def _neighbour(text: str) -> float:
@@ -366,7 +366,7 @@ FailOn = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """Options for the time to measure and the confidence level of the intervals."""
+    """Options for the time to measure, and for the confidence level of intervals."""
 
     budget_s: float = option("Time to spend on measuring, such as 60s or 5m.", "--budget", type=SECONDS)
     confidence: Confidence
@@ -374,7 +374,7 @@ class Effort:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Options for the files that get the results of a run."""
+    """Options for the files to which the results of a run are written."""
 
     html: Output | None = option(
         "Write the HTML report to FILE.  [default: report.html in the run's directory]", type=OUTPUT
@@ -450,7 +450,7 @@ class Measuring(Launching, Report, Effort):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(Measuring):
-    """Options of commands that repeat cells until their intervals are narrow, and may limit their load."""
+    """Options of commands that repeat cells until intervals are narrow, and that may limit the load."""
 
     relative_half_width: float = option(
         "Repeat each cell (a combination of settings) until its interval is this narrow (relative half-width).",
@@ -476,7 +476,7 @@ class Sampling(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class Amounts:
-    """Amounts of data, files and time in each phase; None if the survey chooses an amount."""
+    """Data, files and seconds of each phase. strakes chooses those that are None."""
 
     data_per_rank: int | None = option(
         "Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
@@ -485,7 +485,7 @@ class Amounts:
     files: int | None = option(
         "Files that all ranks together create in each metadata phase. Study population: total files at its end. "
         "Study recovery: files that clients create before a fail-over.",
-        type=WholeNumber(1, 1 << 30),  # the engine's limit for one rank
+        type=WholeNumber(1, 1 << 30),  # the engine's maximum for one rank
     )
     phase_s: float | None = option(
         "Length of each phase, such as 30s.  [default: as the budget allows]", "--phase", type=SECONDS
@@ -493,7 +493,7 @@ class Amounts:
 
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
-    """Return the run of --like, or None without --like. Raises BadInputError if amounts were given as well."""
+    """Return the run of --like, or None without --like. Raises BadInputError if one of ``amounts`` is given as well."""
     from strakes.runs.store import Store
 
     if like is not None and any(amounts):

@@ -1,4 +1,4 @@
-"""Progress of long commands on standard error: a live display on a terminal, else lines."""
+"""Progress of long commands on standard error: a live display on a terminal, or else lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-_BAR_COLUMNS = 32  # the clock beside the bar needs 33 columns more
+_BAR_COLUMNS = 32  # the clock next to the bar needs another 33 columns
 
 
 class LiveProgress:
@@ -36,7 +36,7 @@ class LiveProgress:
             self._live.stop()
 
     def start(self, total_s: float) -> None:
-        """Start the display of work that is planned to take ``total_s`` seconds."""
+        """Start the display of work with a planned duration of ``total_s`` seconds."""
         self._started = self._last_line = time.monotonic()
         self._total_s = total_s
         if not self._quiet and self._stream.isatty() and os.environ.get("TERM") not in (None, "dumb"):
@@ -57,7 +57,7 @@ class LiveProgress:
             self.note("  ".join([f"{self._fraction * 100:3.0f} %", self._clock(), *self._texts]))
 
     def note(self, text: str) -> None:
-        """Print a permanent line, such as a warning or a finished study."""
+        """Print a line that stays, such as a warning or a finished study."""
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False)
         elif not self._quiet:

@@ -1,4 +1,4 @@
-"""``strakes run``: a plan, a command line of IOR or mdtest, or a configuration of IO500 or DLIO."""
+"""``strakes run``: run a plan, a command line of IOR or mdtest, or a configuration of IO500 or DLIO."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TOOLS = ("ior", "mdtest", "io500", "dlio")
 
 
 class RunOrPeerCommand(click.Command):
-    """Command that passes all arguments after the name of a tool to that tool."""
+    """Command that does not parse the arguments after the name of a tool (ior, mdtest, io500, dlio)."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments before the name of a tool, and keep the rest unparsed."""
+        """Parse the arguments before the name of a tool, and keep all further arguments unparsed."""
         takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
@@ -79,7 +79,7 @@ def command(
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request to run a plan in these directories. Raises BadInputError for too few ranks."""
+    """Return the request to run a plan in several directories. Raises BadInputError if there are too few ranks."""
     if len(set(map(real_path, directories))) < len(directories):
         raise click.UsageError("A directory is given twice.")
     if len(directories) > ranks:
@@ -92,12 +92,12 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
 
 
 def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Request, Sampling]:
-    """Return a request for the work of a tool's command line, and the options as that command line changes them."""
+    """Return the request for the work of a tool's command line, and the options with those of the tool."""
     from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
     from strakes.studies.plan_run import PlanRun
 
-    per_node = sampling.ranks_per_node  # None: all ranks are on one node, or the launcher places them
+    per_node = sampling.ranks_per_node  # None: all ranks are on one node, or the launcher decides
     if per_node is None and sampling.hosts and len(sampling.hosts) > 1 and sampling.ranks:
         per_node = -(-sampling.ranks // len(sampling.hosts))
     translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)

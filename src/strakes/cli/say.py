@@ -1,4 +1,4 @@
-"""Print lines that may contain foreign text, such as file names, without control characters."""
+"""Print lines that may contain text from others, such as file names, without control characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
-    """Print one line. If the terminal is too narrow, wrap the line between words and indent the rest."""
+    """Print one line. If the terminal is too narrow, wrap the line between words, and indent all further lines."""
     click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
 
 
@@ -33,7 +33,7 @@ def say_sentences(text: str) -> None:
 
 
 def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
-    """Return a line wrapped to the width of the terminal, or unchanged if ``stream`` is not a terminal."""
+    """Return a line wrapped to the width of the terminal. Unchanged if ``stream`` is not a terminal."""
     import shutil
     import textwrap
 
@@ -43,7 +43,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     if not stream.isatty() or columns(line) <= width:
         return line
     if line.isascii():
-        # Users copy paths and options, so never break them.
+        # Never break paths and options, because users copy them.
         blanks = " " * indent
         return textwrap.fill(line, width, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False)
     begin = line[: len(line) - len(line.lstrip())]
@@ -71,7 +71,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
     for column in table.columns if whole else table.columns[:1]:
         column.no_wrap = True
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
-    unlimited = console.options.update(width=100_000)  # more columns than any row needs
+    unlimited = console.options.update(width=100_000)  # wide enough for every row
     if not whole or console.measure(table, options=unlimited).maximum <= console.width:
         console.print(table)
         return
@@ -81,7 +81,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
 
 
 def say_lines(text: str) -> None:
-    """Print a text of several lines, such as the output of a job, and add no newline."""
+    """Print a text of several lines, such as the output of a job. Adds no newline."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False)
 
 

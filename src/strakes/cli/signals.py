@@ -12,17 +12,17 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # delay before a lost signal is sent again; destructors take less
+_AGAIN_S = 0.05  # seconds before a lost signal is sent again; longer than a destructor takes
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = "\x1b[?25h"  # a live display hides the cursor
+_SHOW_CURSOR = "\x1b[?25h"  # live displays hide the cursor
 
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first signal and again at the second Ctrl-C; end the process at the third.
+    """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Only Ctrl-C counts as a repeated request. A batch system or a lost session sends SIGTERM or SIGHUP to all processes
-    of a job, so the first request may arrive several times.
+    Only Ctrl-C counts as a repeated request. A batch system sends SIGTERM, and a lost session SIGHUP, to all processes
+    of a job, so that the first request may arrive several times.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -55,11 +55,11 @@ def orderly_signals() -> Iterator[None]:
         else:
             hook(found)
 
-    # Keep ignoring a signal that was ignored on purpose, as by nohup.
+    # A signal that is ignored on purpose, as by nohup, must stay ignored.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops an exception that is raised in a destructor or a weak reference's callback. Send its signal again.
+    # Python drops exceptions that are raised in a destructor or a weak reference's callback, so send the signal again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield
@@ -70,6 +70,6 @@ def orderly_signals() -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    """Write to descriptor 2 directly, because a handler must not wait for the lock of an interrupted stream."""
-    with suppress(OSError):  # the terminal is gone
+    """Write to descriptor 2 directly: a signal handler must not wait for the lock of the interrupted stream."""
+    with suppress(OSError):  # the terminal has gone
         os.write(2, text.encode())

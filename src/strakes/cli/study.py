@@ -1,4 +1,4 @@
-"""``strakes study``: run one study with every level of its factors, or all studies of one publication."""
+"""``strakes study``: run one study with every level of its factors, or all studies of a publication."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def command(
     return measure(request, sampling)
 
 
-# Share of the budget for growing a population of files, before other studies. Twice the share would leave them nothing.
+# Share of the budget for growing a population of files, before the other studies. Twice would leave those no time.
 _SHARE_OF_POPULATION = 0.5
 
-# The other studies get at least this many seconds, enough for one block, even if removing the files takes long.
+# Minimum seconds for all other studies, enough for one block, even if removing the files takes long.
 _LEAST_S = 10.0
 
 

@@ -1,4 +1,4 @@
-"""``strakes target DIR``: properties of the file system under DIR, and what strakes can change there."""
+"""``strakes target DIR``: show the properties of the file system under DIR, and what strakes can change there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
 
 
 def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
-    """Yield the label and the text of each property that is not shown as a table."""
+    """Yield label and text of each property that is not shown as a table."""
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
     yield "directory", facts.path

@@ -51,7 +51,7 @@ FalseAlarms = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """Option for the directory of the recorded data."""
+    """Option for the directory with the recorded data."""
 
     store: Path | None = option(
         "Directory with the recorded data.  [default: the directory watch in the store of strakes]",
@@ -61,7 +61,7 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """Return the directory of the recorded data."""
+        """Return the directory with the recorded data."""
         return self.store or default_root() / "watch"
 
     def ring(self) -> Ring:
@@ -75,7 +75,7 @@ class Store:
 
 
 def _level(text: str) -> ServiceLevel:
-    """Parse a service level. Raises BadInputError for an operation that the probe does not do."""
+    """Parse a service level. Raises BadInputError for an operation that probes do not do."""
     from strakes.watch.probing import OPERATIONS
 
     level = parse_service_level(text)
@@ -105,7 +105,7 @@ def _runnable(text: str) -> tuple[str, ...]:
 
 
 def _address(metrics: str) -> tuple[str, int]:
-    """Parse [ADDRESS:]PORT. Return address (default: 127.0.0.1) and port. Raises BadInputError for other texts."""
+    """Parse [ADDRESS:]PORT. Return address (default: 127.0.0.1) and port. Raises BadInputError for any other form."""
     given, _, port = metrics.rpartition(":")
     remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
@@ -171,13 +171,13 @@ def run_command(
             raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
-    # Directories of one file system have the same counters, so these are read once.
+    # Directories on the same file system have the same counters, so read these only once.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
     ring = Ring(store.path)
     ring.hold()
     for directory in directories:
-        # Only compare the names, because a system call would block on a directory that hangs.
+        # Compare names only: system calls would block on a directory that hangs.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
     alerts = AlertSender(alarm_command or ())
@@ -205,7 +205,7 @@ def run_command(
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. If the directory hangs, warn instead of failing: it may answer again later.
+    """Return the target of a directory. If the directory hangs, print a warning: it may answer again later.
 
     Raises EnvironmentLacksError if the directory answers, but a tool or a server of --servers does not.
     """
@@ -290,7 +290,7 @@ def replay_command(
         for reading in readings(files):
             contents.add(reading)
             versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())  # the last version of each event
+        events = list({event.key: event for event in versions}.values())  # keep only the last version of each event
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking}

@@ -29,9 +29,9 @@ _PARAMETERS = {
 }
 _BOOTSTRAP = {"contention": "contention, bootstrap over runs", "coherency": "coherency, bootstrap over runs"}
 _SERVED = {
-    "yes": "By the law, {need} would be served; this extrapolates to {times} times the clients measured.",
-    "no": "By the law, {need} would not be served; this extrapolates to {times} times the clients measured.",
-    "perhaps": "By the law, {need} might be served; this extrapolates to {times} times the clients measured.",
+    "yes": "By the fitted law, {need} would be served; this extrapolates to {times} times the clients measured.",
+    "no": "By the fitted law, {need} would not be served; this extrapolates to {times} times the clients measured.",
+    "perhaps": "By the fitted law, {need} might be served; this extrapolates to {times} times the clients measured.",
 }
 
 
@@ -111,7 +111,7 @@ class ClientScaling(Study):
         peak = law.peak
         if math.isfinite(peak.high):
             statement = gettext(
-                "By the law, the rate is highest at {clients} clients and falls beyond.",
+                "According to the fitted law, the rate peaks at {clients} clients and falls beyond.",
                 clients=f"{law.law.peak:,.0f}",
             )
             shown = interval_of(peak, gettext("clients at the peak"), "clients")

@@ -86,7 +86,7 @@ class NodesStudy(Study):
         host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
-        of = gettext("share of the usual node's rate, the lowest of {nodes} judged together", nodes=len(shares))
+        of = gettext("slowest of {nodes} nodes, relative to the usual rate ({nodes} comparisons)", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         share = f"{median(shares[host]):.0%}"
         if interval.high < _SLOW_SHARE:

@@ -129,8 +129,8 @@ def compare_runs(
     if single and _cleared(a[0], b[0]):
         text = gettext(
             "The two runs were made at different times. One run of each does not show how much runs of the same system "
-            "differ. So nothing is called SAME, and a difference counts only if it exceeds {share} % and the "
-            "differences between the parts of each run. Eight or more runs of each, made in turn, show more: "
+            "differ. So nothing is called SAME, and a difference counts only if it is larger than {share} % and "
+            "larger than the changes within each run. Eight or more runs of each, made in turn, show more: "
             "strakes compare A1,A2,... B1,B2,....",
             share=f"{100 * ONE_PAIR:.0f}",
         )

@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned kDescriptorBits = 18;
 constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // libcephfs returns the number of bytes as an int
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // maximum per call: libcephfs returns sizes as int
 
 Sessions<CephSession> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
 
@@ -119,11 +119,11 @@ int Ceph::remove_directory(int directory, const char* name) noexcept {
 
 namespace {
 
-// Mount time-out for a cluster that does not answer. The default of libcephfs is five minutes.
+// Mount time-out for a cluster that does not answer, instead of the five minutes that libcephfs waits by default.
 constexpr const char* kPatienceSeconds = "30";
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
-// Returns the client id in CEPH_ARGS, or "". ceph_create() needs the id before libcephfs reads CEPH_ARGS.
+// Returns the client id in CEPH_ARGS, or "". ceph_create() needs the id, but libcephfs reads CEPH_ARGS only later.
 std::string client_id() {
     const char* given = std::getenv("CEPH_ARGS");
     std::istringstream arguments(given != nullptr ? given : "");

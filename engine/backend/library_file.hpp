@@ -21,7 +21,7 @@ struct LibraryUse {
     bool creates, exclusively;
     bool reads, writes;
     bool together;              // all ranks of the plan share one handle; false: this rank opens the file alone
-    bool collective;            // all ranks that share the handle take part in each read and write
+    bool collective;            // all ranks that share the handle take part in every transfer
     std::uint64_t bytes;        // length of the data in the file
     std::uint64_t chunk_bytes;  // chunk size in the file; 0: contiguous
     const Hints& hints;
@@ -58,7 +58,7 @@ class LibraryFile {
     std::string said_;
 };
 
-// Creates the file objects for the ranks of one plan. All ranks must create their first one at the same step.
+// Creates the file objects for the ranks of one plan. All ranks must create their first file object at the same step.
 class LibraryFiles {
   public:
     LibraryFiles() = default;

@@ -25,7 +25,7 @@ thread_local sigjmp_buf* landing = nullptr;
 
 void on_bus_error(int signal) {
     if (landing != nullptr) ::siglongjmp(*landing, 1);
-    // A fault outside a copy is a bug in the engine: the instruction faults again and ends the process.
+    // A SIGBUS outside a copy is a bug in the engine: the instruction repeats, and the default action ends the process.
     ::signal(signal, SIG_DFL);
 }
 

@@ -138,7 +138,7 @@ template <class Can>
 // Returns why the backend cannot be used. `why` is empty if the backend is available.
 [[nodiscard]] Absence absence_of(Backend backend);
 
-// The same for backends whose ranks must be processes. Each executable has a different definition of this function.
+// Returns why a backend whose ranks are processes cannot be used. Each executable defines this function differently.
 [[nodiscard]] Absence absence_of_library(Backend backend);
 
 }  // namespace strakes

@@ -18,10 +18,10 @@ namespace strakes {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
-// Time-out of a request with data: kMostSeconds, plus the time for its data at this rate.
+constexpr std::size_t kMostText = std::size_t{16} << 20U;  // enough: a list of 1000 keys has less than 2 MiB
+// Time-out of a request with data: kMostSeconds, plus the duration of its data at kLeastBytesPerSecond.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
-constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits headers only since 8.3
+constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl before 8.3 does not limit headers
 constexpr std::size_t kMostValue = 1024;  // maximum length of a stored header value; an S3 ETag has 40 characters
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
@@ -51,7 +51,7 @@ int error_of(CURLcode code) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_OUT_OF_MEMORY:  // for a header line that does not end
+        case CURLE_OUT_OF_MEMORY:  // libcurl's error for a header line without an end
             return EPROTO;
         default:
             return EIO;
@@ -201,7 +201,7 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_HTTPHEADER, lines);
     set(CURLOPT_ERRORBUFFER, curl_->words.data());
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_PATH_AS_IS, 1L);  // the signature covers the path
+    set(CURLOPT_PATH_AS_IS, 1L);  // libcurl must not change the path, which the signature covers
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -267,7 +267,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     return answer;
 }
 
-// A proxy or a captive portal may answer any request with a page that is not a list.
+// Checks that the response is a list, because a proxy or a captive portal may answer any request with another page.
 S3Answer S3Connection::ask_list(NamedTexts query, const std::string& prefix, const char* root, const char* element) {
     query.emplace_back("prefix", prefix);
     S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});

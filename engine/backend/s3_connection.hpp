@@ -46,12 +46,12 @@ class S3Signer {
 [[nodiscard]] std::string query_text(const NamedTexts& query);
 [[nodiscard]] std::string hex_sha256(std::string_view text);
 
-// Returns the text of the first element with that name, with entities resolved, or "" without this element.
+// Returns the text of the first element with that name, with entities resolved, or "" if the element is missing.
 [[nodiscard]] std::string xml_text(std::string_view document, std::string_view element);
 // Returns the contents of all elements with that name.
 [[nodiscard]] std::vector<std::string_view> xml_elements(std::string_view document, std::string_view element);
-// Returns whether the document is a whole list of S3: it has this root element, tells whether it is truncated, has no
-// declarations and unknown entities, and all its elements with that name have a key with the prefix.
+// Returns whether the document is a complete S3 list: it has this root element, states whether more pages follow, has
+// no declarations or unknown entities, and the key of every `element` begins with the prefix.
 [[nodiscard]] bool xml_is_list(std::string_view document, const std::string& root, std::string_view element,
                                std::string_view prefix);
 // Escapes the text for use in an XML element.
@@ -82,7 +82,7 @@ struct S3Answer {
     std::string range;      // Content-Range: which bytes of the object are in the body
 };
 
-// Time-out of a request without data, such as a list of 1000 keys. Gateways with full indexes need up to 20 s for it.
+// Time-out of a request without data, such as a list of 1000 keys. Gateways with full indexes take up to 20 s.
 inline constexpr long kAnswerSeconds = 60;
 
 inline constexpr const char* kEndless = "the server's list does not end";
@@ -107,12 +107,12 @@ class S3Connection {
         long most_seconds = 0;           // time-out; 0: derived from the size of the data
     };
     // NOLINTEND(readability-redundant-member-init)
-    // Lets all further requests together take until this time. Later requests fail with ETIMEDOUT.
+    // Sets a common deadline for all further requests. Requests after the deadline fail with ETIMEDOUT.
     void end_at(std::chrono::steady_clock::time_point until) noexcept { until_ = until; }
     // Sends a request and sleeps until the response is complete.
     [[nodiscard]] S3Answer ask(Wish wish);
 
-    // Returns the message of the server or of libcurl about the last request; empty if it succeeded.
+    // Returns the message of the server or of libcurl about the last request; empty if the request succeeded.
     [[nodiscard]] const std::string& words() const noexcept { return words_; }
 
     [[nodiscard]] S3Answer put(const std::string& key, std::span<const std::byte> body);

@@ -19,7 +19,7 @@ constexpr const char* kNotRemoved = "objects could not be removed";
 // Maximum numbers of pages of 1000 keys, in case a server's list does not end: 100 consecutive pages without a key of
 // the plan, pages with 100 million objects, and pages with a million uploads.
 constexpr unsigned kMostUseless = 100, kMostPages = 100'000, kMostRounds = 1000;
-// Maximum number of passes of the removal. One pass may not suffice, because a list may lag behind.
+// Maximum number of passes of the removal. One pass may not suffice, because a server's list may lack new objects.
 constexpr unsigned kMostPasses = 3;
 
 std::string& plan_prefix() {

@@ -39,7 +39,7 @@ class Ring {
         }
         there_ = result == 0;
 #ifdef IORING_SETUP_COOP_TASKRUN
-        // Saves the look-up of the ring's descriptor in each call. A refusal, by kernels before 5.18, is harmless.
+        // Saves the kernel a look-up of the ring in each call. Kernels before 5.18 refuse this, which is harmless.
         if (there_) static_cast<void>(::io_uring_register_ring_fd(&ring_));
 #endif
         return -result;
@@ -110,7 +110,7 @@ class UringFile {
     static constexpr bool kQueues = true;
     static constexpr bool kWritingReads = false;
 
-    // A transfer in flight. It uses the slot's part of the buffer.
+    // A transfer in flight, whose data is in the slot's part of the buffer.
     struct Request {
         std::uint64_t offset = 0;
         std::uint64_t begun = 0;  // ticks

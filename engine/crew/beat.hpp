@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kNobody = UINT32_MAX;
 using StageText = std::array<char, 48>;
 using FailureText = std::array<char, 128>;
 
-// Returns the text up to its first zero.
+// Returns the text up to its first NUL byte.
 template <class Text>
 [[nodiscard]] std::string_view view_of(const Text& text) noexcept {
     const std::string_view all(text.data(), text.size());
@@ -29,8 +29,8 @@ enum class Loss : std::uint8_t { none, ended, silent, failed };
 struct Beat {
     static constexpr std::size_t kMostSilent = 8;
 
-    std::uint64_t plan = 0;        // number of the plan in this session; 0 while none runs
-    std::uint64_t operations = 0;  // of the ranks that are in the phase
+    std::uint64_t plan = 0;        // number of the plan in this session; 0 while no plan runs
+    std::uint64_t operations = 0;  // sum over the ranks that are in the phase
     std::uint64_t bytes = 0;
     std::uint64_t slowest_operations = 0;
     std::uint32_t phase = 0;           // latest phase of any rank, from 1; 0: all ranks have finished the plan
@@ -41,7 +41,7 @@ struct Beat {
     Loss loss = Loss::none;
     std::uint8_t halt = 0;
     std::uint8_t signalled = 0;  // a process received a signal to end
-    std::uint8_t leaving = 0;    // the process ends in order: no further beat follows
+    std::uint8_t leaving = 0;    // the process ends normally: no further beat follows
     std::uint8_t slowest_silent = 0;
     std::uint8_t slowest_waiting = 0;
     std::uint8_t silent_ranks = 0;  // entries used in `silent`
@@ -59,7 +59,7 @@ struct Order {
     std::uint64_t plan = 0;
     std::uint8_t halt = 0;
     std::uint8_t abandon = 0;  // the process must exit immediately
-    std::uint8_t leave = 0;    // the process must end in order: no further plan follows
+    std::uint8_t leave = 0;    // the process must end normally: no further plan follows
 
     bool operator==(const Order&) const = default;
 };

@@ -138,10 +138,10 @@ class Clocks {
     [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return standing_.uncertainty_at(now()); }
 
   private:
-    // The first comparison takes kMostQuestions. Later comparisons stop as soon as their uncertainty is about the same.
+    // The first comparison makes kMostQuestions round trips. Later ones stop when about as certain as the first.
     static constexpr int kMostQuestions = 16;
     static constexpr int kFewestQuestions = 3;
-    // The largest drift within half a second.
+    // A clock is compared again once its uncertainty has grown by this drift, which takes at least half a second.
     static constexpr std::uint64_t kStaleNs = 100'000;
 
     // Answers the child's questions until an empty message ends them.

@@ -33,7 +33,7 @@ class Performer {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
     }
-    // The same, but calls look() after each interval `every`.
+    // Waits until all functions have returned. Meanwhile calls look() at the interval `every`.
     template <class Look>
     void wait(std::chrono::milliseconds every, Look look) {
         std::unique_lock lock(mutex_);
@@ -70,7 +70,7 @@ class Performer {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::function<void()> body_;  // the function to run; empty after the function has returned
-    bool dismissed_ = false;      // only for the performing thread
+    bool dismissed_ = false;      // used only by the performing thread
 };
 
 struct World {

@@ -82,13 +82,13 @@ class FollowingCrew final : public ProcessCrew {
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
     // Returns whether the connection to the leader has ended without an order to leave.
     [[nodiscard]] bool lost() const noexcept { return !wire_.is_open() && !told_to_leave(); }
-    // Returns whether the leader has been silent for longer than the leader tolerates silence of this process. The
-    // margin lets the leader report first if only the link between the two processes is down.
+    // Returns whether the leader counts as lost. Its limit is longer than the leader's limit for this process, so that
+    // the leader reports the loss if only the link between the two processes is down.
     [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 
   private:
     static constexpr std::chrono::milliseconds kLonger{2000}, kSayEvery{1000};
-    // While a plan is announced, all ranks of a node wake up at this interval.
+    // Interval at which a process that waits for the announced request looks for lost connections.
     static constexpr std::chrono::milliseconds kLookEvery{500};
 
     void hear() {

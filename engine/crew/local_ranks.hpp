@@ -26,7 +26,7 @@ class LocalRanks {
   public:
     using Time = std::chrono::steady_clock;
 
-    // `ranks`: numbers among all processes, the leader first. `connections`: in this order; the leader's is empty.
+    // `ranks`: numbers among all processes, the leader first. `connections`: in the same order, empty for the leader.
     LocalRanks(std::vector<std::uint32_t> ranks, std::vector<Descriptor> connections,
                std::chrono::milliseconds gone_after)
         : ranks_(std::move(ranks)),

@@ -90,7 +90,7 @@ class Members final : public Processes {
     [[nodiscard]] Rank place_on_machine() const override { return on_machine_.mine(); }
 
   private:
-    // Limits of the time from the agreement on a start to this start, in nanoseconds.
+    // Limits of the time between the agreement on a start time and this start time, in nanoseconds.
     static constexpr std::uint64_t kShortestLead = 200'000;
     static constexpr std::uint64_t kLongestLead = 5'000'000;
     // A sleep may end late by up to this many nanoseconds, so the rank polls the clock for the rest of the wait.

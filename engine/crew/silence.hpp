@@ -36,7 +36,7 @@ class Silence {
     }
 
     // Adds the time since the last call. Must be called at least once a second, after hear() for all messages that have
-    // arrived. Longer intervals count in part: this process was stopped, and may have delayed peers.
+    // arrived. Longer intervals count only in part, because this process was stopped and may have delayed its peers.
     void look(Time::time_point now) {
         const Time::duration longest = std::min<Time::duration>(kLongestLook, gone_after_ / 4);
         listened_ += std::clamp(now - std::exchange(looked_at_, now), Time::duration::zero(), longest);

@@ -205,8 +205,8 @@ std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, 
     return age - content.oldest <= content.age - content.oldest ? age : likely;
 }
 
-// Verify part of a word by trying every age from `oldest` to `age`. If there are more than kMostAges, the bytes are
-// accepted without verification.
+// Verify part of a word by trying every age from `oldest` to `age`. If these are more than kMostAges ages, accept the
+// bytes without verification.
 std::optional<Mismatch> verify_part(std::span<const std::byte> buffer, const Content& content,
                                     std::uint64_t offset) noexcept {
     constexpr std::uint64_t kMostAges = 4096;

@@ -67,7 +67,7 @@ inline void renew(std::span<std::byte> buffer, Stream stream, std::uint64_t age)
     }
 }
 
-// Plain content of one age is filled and verified as fast as a bare stream.
+// For content with several ages, or compressible or duplicate parts. Other content takes the faster functions above.
 void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept;
 std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Content& content,
                                      std::uint64_t offset_bytes) noexcept;

@@ -55,7 +55,7 @@ void choose_transports() {
     // UCX drops an idle connection after some 16 s without an answer; MPICH crashes when it uses the connection again.
     // Lost processes are detected by their silence, whose limit the user can set.
     if (!all_on_this_node(variable)) return choose("UCX_TCP_KEEPIDLE", "inf");
-    // Otherwise, both listen on TCP ports for peers. UCX ends a rank that receives other bytes there.
+    // By default, UCX and Open MPI listen on TCP ports, and UCX ends a rank that receives foreign bytes there.
     choose("UCX_TLS", "self,sm");
     choose("OMPI_MCA_pml", "ob1");
     choose("OMPI_MCA_btl", "self,vader");

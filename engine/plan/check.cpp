@@ -39,7 +39,7 @@ void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseChec
                   "wear-out is not for the backend " + std::string(backend.name), "Use the rule stonewall.");
 }
 
-// Refuse a wanted option that the backend lacks. `why_not`: the registry's reason, empty if the backend has it.
+// Refuse a wanted option that the backend lacks. `why_not`: the registry's reason, empty if the backend has the option.
 void check_ability(bool wanted, const BackendRow& backend, std::string_view why_not, const char* key,
                    const char* remedy, const PhaseCheck& check) {
     check.require(!wanted || why_not.empty(), key,

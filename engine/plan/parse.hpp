@@ -14,8 +14,8 @@ namespace strakes {
 // Parses and checks a plan. Throws Refusal, whose keys are paths such as phases[0].transfer_bytes.
 Plan parse_plan(const nlohmann::json& document);
 
-// Check what the schema cannot express: sizes that divide, sets that exist before they are used, settings that
-// contradict each other. Throws Refusal. Called by parse_plan().
+// Check what the schema cannot express: sizes that are multiples of others, sets that exist before their use, settings
+// that contradict each other. Throws Refusal. Called by parse_plan().
 void check_plan(const Plan& plan);
 
 // Check what depends on this node: processors and NUMA nodes, available backends, permissions. Throws Refusal, which

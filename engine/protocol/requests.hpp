@@ -31,7 +31,7 @@ struct CancelRequest {
     std::string id;
 };
 
-// An invalid message, or a plan that the engine refuses. `id` is empty if it could not be read.
+// An invalid message, or a plan that the engine refuses. `id` is empty if the id could not be read.
 struct RefusedRequest {
     std::string id;
     std::string what, key, remedy;
@@ -42,7 +42,7 @@ using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;
 
 // Parses a line and checks that this machine can run its plan.
 Request parse_request(std::string_view line);
-// Parses a line that another process has accepted. Does not check this machine; that happens at the plan's start.
+// Parses a line that another process has accepted. Does not check this machine, which is checked at the plan's start.
 Request parse_followed(std::string_view line);
 
 }  // namespace strakes

@@ -93,7 +93,7 @@ class PhaseReport {
         const auto* probe = std::get_if<ProbePhase>(&request_.plan.phase_of(index, rank));
         return probe != nullptr && probe->log;
     }
-    // Send the log to rank 0 in pieces, when rank 0 asks for pieces. An empty message ends the log.
+    // Send the log to rank 0 in pieces, after rank 0 has requested the log. An empty message ends the log.
     void hand_over_log(std::size_t index) {
         Processes& processes = *team_.processes();
         if (!logs(index, team_.first())) return;

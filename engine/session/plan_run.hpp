@@ -186,7 +186,7 @@ class PlanRun {
     }
     void tell_others(Workload& workload) {
         const std::string mine = workload.tell();
-        // Avoided if possible, since the data of this exchange grows with the square of the number of ranks.
+        // The exchange is skipped if no rank has changes, since its data grows with the square of the number of ranks.
         if (!team_->any(!mine.empty())) return;
         const std::vector<std::string> told = team_->processes()->all(mine);
         for (Rank rank = 0; rank < told.size(); ++rank)

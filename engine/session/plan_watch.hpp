@@ -92,7 +92,7 @@ class PlanWatch {
     // The functions below are for the watching thread. finished() returns whether all ranks of this process have
     // finished.
     [[nodiscard]] bool finished() const noexcept { return finished_.load(); }
-    // End the plan in order: no further operation begins, and all files are removed.
+    // End the plan without an error: no further operation begins, and all files are removed.
     void cancel() noexcept { raise(Halt::cancel); }
     // Called when the time limit has passed. Unless the phases are over, reports the slowest rank and cancels.
     void cancel_over_limit() {
@@ -145,7 +145,7 @@ class PlanWatch {
                     "Check the file system and its servers, then remove what is left with strakes clean.");
         report_.done(PlanStatus::failed, false, {request_.id});
     }
-    // Report the loss of another process likewise. The caller must then exit.
+    // Report the loss of another process, and write the message `done`. The caller must then exit.
     void give_up(const Crew::Gone& gone) {
         const Phase& phase = request_.plan.phases[phase_.load()];
         report_.error(gone.failure, {.rank = gone.rank, .phase = &phase, .host = gone.host});

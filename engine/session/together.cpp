@@ -56,7 +56,7 @@ class Follower {
                 plan_->finish();
                 plan_.reset();
             }
-            // More plans may have been announced meanwhile.
+            // The leader may have announced further plans meanwhile.
             while (!plan_ && crew_.is_called()) begin();
         }
         crew_.say_goodbye();

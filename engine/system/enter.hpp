@@ -9,7 +9,7 @@ int enter_directory(int parent, const char* name) noexcept;
 
 namespace detail {
 
-// The same with openat(2) and mount ids, for systems without openat2(2).
+// The same function with openat(2) and mount ids, for systems without openat2(2).
 int enter_by_mount_number(int parent, const char* name) noexcept;
 
 }  // namespace detail

@@ -13,13 +13,13 @@
 namespace strakes {
 
 struct Placement {
-    // Assigned to ranks round-robin. At most one of the two lists is not empty; if both are, the kernel places the
+    // Assigned to ranks round-robin. At most one of the two lists has entries. If both are empty, the kernel places the
     // ranks.
     std::vector<std::uint32_t> processors, numa_nodes;
     Pages buffer_pages = Pages::normal;
 
-    // Return the processors of the rank with this index on its machine. Empty if it is not bound, or if the NUMA node
-    // does not exist.
+    // Return the processors of the rank with this index on its machine. Empty if the rank is not bound, or if the NUMA
+    // node does not exist.
     [[nodiscard]] Processors processors_of(std::size_t place) const;
     // Return whether `ranks` computing ranks on a machine would have to share processors.
     [[nodiscard]] bool crowds(std::size_t ranks) const;

@@ -10,7 +10,7 @@ namespace strakes {
 
 class SharedLibrary {
   public:
-    // Open the first library of the list that is installed. It stays loaded until the process ends.
+    // Open the first library of the list that is installed. The library stays loaded until the process ends.
     explicit SharedLibrary(std::initializer_list<const char*> names) {
         for (const char* name : names) {
             if (handle_ == nullptr) handle_ = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);

@@ -1,5 +1,5 @@
-// Pace: keeps a rank below its share of a rate limit. By the limit, every operation costs a certain time, and the next
-// operation starts only after this time.
+// Pace: keeps a rank below its share of a rate limit. The limit gives every operation a duration, and the next
+// operation starts only after this duration.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class Pace {
         return now;
     }
 
-    // The same, and set `held_ns` to the total delay of this rank.
+    // Sleep likewise, and set `held_ns` to the total delay of this rank.
     [[nodiscard]] std::uint64_t hold(std::uint64_t now, const Spent& spent, std::uint64_t& held_ns) noexcept {
         now = hold(now, spent);
         held_ns = held_ns_;

@@ -1,5 +1,5 @@
-// Threads of a team have small stacks, and descriptor tables and credentials that are not shared. Either all threads
-// start, or no thread. With several processes, a barrier in this process precedes one among processes.
+// Threads of a team have small stacks, and separate descriptor tables and credentials. Either all threads start, or no
+// thread. With several processes, the threads of each process meet at a barrier before the processes do.
 #include "team/team.hpp"
 
 #include <sys/prctl.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 // The kernel counts references to shared credentials in every open and close. That costs two ranks a third of their
 // total rate.
 void share_nothing() noexcept {
-#if !defined(__SANITIZE_THREAD__)  // which confuses equal numbers in different tables
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer confuses equal numbers in different tables
     take_own_table();
 #endif
     // Setting the flag to its present value makes the kernel copy the credentials for this thread.

@@ -35,11 +35,11 @@ class Processes {
     Processes& operator=(const Processes&) = delete;
     virtual ~Processes() = default;
 
-    // Run the body on the thread that may make the other calls. wait() returns when the body has ended.
+    // Run the body on the only thread that may call the other functions of this class. wait() waits for the body.
     virtual void perform(std::function<void()> body) = 0;
     virtual void wait() = 0;
 
-    // A barrier that returns true in every process if any of them passed true.
+    // Wait for all processes. Return true in every process if any process passed true.
     virtual bool any(bool mine) = 0;
     // Called right after a barrier. All processes leave at the same time, as far as their clocks agree.
     virtual Start start_line() = 0;
@@ -90,7 +90,7 @@ class Team {
     // Wait until all ranks have called barrier().
     void barrier() { meeting_.arrive_and_wait(); }
 
-    // A barrier that returns true on every rank if any of them passed true.
+    // Wait for all ranks. Return true on every rank if any rank passed true.
     [[nodiscard]] bool any(bool mine) {
         if (mine) raised_.store(true, std::memory_order_relaxed);
         meeting_.arrive_and_wait();

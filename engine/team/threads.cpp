@@ -32,7 +32,7 @@ struct Message {
     Message* next = nullptr;
 };
 
-// Messages in order of arrival. Only few messages of any single rank wait at the same time.
+// Messages in order of arrival. A linear search is enough, since few messages of each rank wait at the same time.
 class Messages {
   public:
     void add(Message& post) noexcept {

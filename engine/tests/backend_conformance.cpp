@@ -31,7 +31,7 @@ struct Way {
     }
 };
 
-// The others are compared with the first.
+// All later ways are compared with the first.
 std::vector<Way> ways() {
     std::vector<Way> all{{"posix"}, {"raw"}, {"stdio"}, {"mmap"}};
     if (absence_of(Backend::uring).why.empty()) {
@@ -252,7 +252,7 @@ TEST_CASE("every backend repeats its transfers for the requested seconds") {
         Stage stage(1, {transfer("w", "write", brief), transfer("r", "read", verified), transfer("m", "mixed", mixed)});
         for (const std::size_t phase : {0U, 1U, 2U}) {
             auto results = stage.run(phase);
-            // On a busy machine a rank may get no processor during that time.
+            // On a busy machine a rank may get no processor during that time, so the phase is repeated.
             for (int again = 0; again < 20 && results[0].operations <= 16; ++again) results = stage.run(phase);
             CHECK_FALSE(results[0].failure);
             CHECK(results[0].out_of_time);

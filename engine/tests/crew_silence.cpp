@@ -89,7 +89,7 @@ TEST_CASE(
     CHECK(listener.silence.is_gone(0));
     CHECK_FALSE(listener.silence.is_silent(4));
     listener.listen(seconds(6));
-    listener.silence.hear(5, false);  // it has not begun the plan yet
+    listener.silence.hear(5, false);  // peer 5 has not begun the plan yet
     CHECK_FALSE(listener.silence.has_begun(5));
     CHECK(listener.silence.is_silent(4));
     listener.listen(seconds(3));
@@ -123,7 +123,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A node with ranks 10, 20, 30, ... The first one leads. The others talk to it over `ends`.
+// A node with ranks 10, 20, 30, ... Rank 10 leads and receives the messages of the others from `ends`.
 struct Household {
     explicit Household(std::size_t size, milliseconds gone_after = milliseconds(60'000)) {
         std::vector<std::uint32_t> numbers;
@@ -220,7 +220,7 @@ TEST_CASE("silence counts only while a rank has a part in the plan, and not if t
     constexpr milliseconds kGone{1000};
     Household node(4, kGone);
     node.ranks->begin(1, 0, 3);
-    node.say(1, beat_of(0, 0, ""));  // its part of the plan is over
+    node.say(1, beat_of(0, 0, ""));  // the rank's part of the plan is over
     node.ranks->hear();
     const auto start = LocalRanks::Time::now();
     for (int look = 1; look <= 7; ++look) node.ranks->look_for_silence(start + look * milliseconds(100));

@@ -31,7 +31,7 @@ struct Way {
 
 template <class Body>
 void for_every_way(Body body) {
-    // The others are compared with the first.
+    // All later ways are compared with the first.
     for (const Way& way : {Way{"posix"}, Way{"raw"}, Way{"posix", "absolute"}, Way{"posix", "mdtest"}}) {
         INFO(way.backend, " ", way.paths);
         body(way);

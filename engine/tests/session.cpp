@@ -26,7 +26,7 @@ Json cancel_message(const char* id) { return {{"type", "cancel"}, {"version", 1}
 
 // A plan that takes minutes.
 Json endless(const TestDirectory& directory, const Json& more = Json::object()) {
-    // Few files, so that even a busy machine has created them before the plan is ended.
+    // Only few files, so that even a busy machine has created all of them before the test ends the plan.
     const Json few = {{"items", 2}};
     const Json seconds = {{"items", 2}, {"stop", {{"rule", "seconds"}, {"seconds", 600}}}};
     return plan_message(directory.path(),

@@ -71,7 +71,7 @@ struct Answers {
     std::vector<Json> messages;
 
     [[nodiscard]] std::vector<Json> of_type(std::string_view type) const;
-    // Return the last message of that type. Fails the test without one.
+    // Return the last message of that type. The test fails if the messages include no such type.
     [[nodiscard]] Json last(std::string_view type) const;
     // Return the sample of the phase with this name.
     [[nodiscard]] Json sample(std::string_view name) const;

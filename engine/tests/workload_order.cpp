@@ -353,7 +353,7 @@ TEST_CASE("the order has few consecutive neighbours, and another key gives anoth
         sequential += one(i) == one(i - 1) + 1 ? 1 : 0;
         equal += one(i) == two(i) ? 1 : 0;
     }
-    // A random order has about one of each.
+    // A random order has about one pair of consecutive neighbours, and about one value in common with another order.
     CHECK(sequential < 10);
     CHECK(equal < 10);
 }

@@ -99,7 +99,7 @@ TEST_CASE("a probe can remove its files, and read data that are not in the page 
 }
 
 TEST_CASE("late operations are measured from the time they were scheduled") {
-    // No system does a million operations per second, so the last one is late by about the overrun of the phase.
+    // No system does a million operations per second, so the last operation is late by about the overrun of the phase.
     const TestDirectory directory;
     const Answers answers =
         run_plan(directory.path(), 1, {probe("creations", "file-create", {{"rate_per_s", 1e6}, {"seconds", 2e-3}})});
@@ -251,7 +251,7 @@ TEST_CASE("later phases of all ranks find and verify the files of the parts") {
                       metadata("stat", "file-stat", {{"file_bytes", 100}, {"directory", "shared"}, {"share", "all"}})});
         CHECK(answers.last("done").at("status") == "ok");
         CHECK(answers.sample("read").at("effective").at("verified_bytes") == 3 * 4 * 65536);
-        // Only ranks that created files have any.
+        // Only the ranks that created files can read or stat files.
         const auto made = answers.sample("both").at("parts").at(0).at("operations").get<std::uint64_t>();
         CHECK(answers.sample("look").at("operations") == made);
         CHECK(answers.sample("stat").at("operations") == 5 * made);

@@ -139,7 +139,7 @@ TEST_CASE("a second write of a set replaces its files") {
 
 namespace {
 
-// Return the number of 4 KiB blocks that are equal in both.
+// Return the number of 4 KiB blocks that are equal in both texts.
 std::size_t same_blocks(const std::string& one, const std::string& other) {
     std::size_t same = 0;
     for (std::size_t at = 0; at < one.size(); at += 4096) same += one.compare(at, 4096, other, at, 4096) == 0 ? 1 : 0;
@@ -323,7 +323,7 @@ TEST_CASE("a shared file is byte for byte the same for any number of writers") {
     // Several pieces per run, the last one shorter than the others.
     const Json large = {
         {"layout", "shared-file"}, {"transfer_bytes", 196608}, {"block_bytes", 2752512}, {"segments", 2}};
-    const TestDirectory directory;  // one for all, because its name determines the data
+    const TestDirectory directory;  // one directory for all runs, because its name determines the data
     for (const std::string access : {"segmented", "strided"}) {
         std::string plain;
         for (const int writers : {0, 1, 2}) {

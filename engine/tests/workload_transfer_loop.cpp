@@ -1,5 +1,5 @@
-// Short transfers, end of file and errors, with a scripted backend. When requests are submitted, with a ring that
-// completes each request at once.
+// Short transfers, end of file and errors, with a scripted backend. Times of submissions, with a ring that completes
+// each request immediately.
 #include <doctest/doctest.h>
 
 #include <algorithm>

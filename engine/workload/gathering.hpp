@@ -1,5 +1,5 @@
-// Gathering of a group's data at its writer. Members send it piece by piece in file order. The next piece arrives while
-// the current one is written.
+// Gathering of a group's data at its writer. Members send their data piece by piece in file order. The next piece
+// arrives while the current piece is written.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes,
 // Return the number of the file that holds an owner's data.
 std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t owner);
 
-// Return the size of a piece: whole transfers, about 1 MiB. A member has two pieces in flight.
+// Return the size of a piece: whole transfers, about 1 MiB together. A member has two pieces in flight.
 [[nodiscard]] inline std::uint64_t piece_bytes_of(const TransferPhase& phase) noexcept {
     constexpr std::uint64_t kAbout = std::uint64_t{1} << 20U;
     const std::uint64_t run = phase.access == Access::strided ? phase.block_bytes : phase.bytes_per_rank();

@@ -179,7 +179,7 @@ template <class Io>
 using FileCreate = OpenMoveClose<Io, false, O_CREAT | O_EXCL | O_WRONLY>;
 template <class Io>
 using FileOpen = OpenMoveClose<Io, true, O_RDONLY | O_NOFOLLOW>;
-// These open files for reading and writing, although one of the two is enough. Creation accepts existing files.
+// These operations open files for reading and writing but do only one of both. Creation accepts existing files.
 template <class Io>
 using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR | O_NOFOLLOW>;
 template <class Io>

@@ -23,7 +23,7 @@ namespace strakes {
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    std::uint64_t attributed = 0;  // items below this have an extended attribute
+    std::uint64_t attributed = 0;  // items below this number have an extended attribute
     std::vector<std::uint64_t> rename_ends;
 
     template <class Archive, class Self>
@@ -199,7 +199,7 @@ class ItemPath {
         return other;
     }
 
-    ItemName name_;  // has the same number
+    ItemName name_;  // its number is also the number in the path
     bool clear_;
     std::uint64_t index_ = 0;
     const char* directory_ = "";

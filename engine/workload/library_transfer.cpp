@@ -167,8 +167,8 @@ class LibraryTransfer final : public TransferBase {
         result.failure->offset_bytes = end.mismatch ? end.mismatch->offset_bytes : end.offset;
     }
 
-    // Synchronising and closing wait for all ranks that have the file open. If a rank has failed or was halted, no rank
-    // does either.
+    // Synchronising and closing wait for all ranks that have the file open. If a rank has failed or was halted, all
+    // ranks skip both steps.
     bool is_orderly(RankResult& result) {
         if (result.failure) seat_.alarm();
         auto [failed, halted, unused] = agree({result.failure ? 1U : 0U, setting_.halted() ? 1U : 0U, 0});

@@ -68,8 +68,8 @@ struct Below {
     }
 };
 
-// Calls take a path that is formatted for every item. No leaf directory stays open. The path begins at the plan's open
-// directory, because above it another user may put a link.
+// Calls take a path that is formatted for every item. No leaf directory stays open. The path is relative to the plan's
+// open directory, because another user may put a symbolic link into a directory above.
 struct ByPath {
     using Io = Posix;
     using Calls = Posix;
@@ -129,7 +129,7 @@ class Metadata : public Workload {
         seat_.progress.at("operating");
         result.start = setting_.clock.now();
         operate(result);
-        wear_out_.agree(result.operations);  // also if this rank finished early or failed
+        wear_out_.agree(result.operations);  // needed even if this rank finished early or failed
         result.end = setting_.clock.now();
     }
 

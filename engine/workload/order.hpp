@@ -107,7 +107,7 @@ class Drawn {
 
   private:
     Region region_;
-    Permutation scatter_;  // keeps the sequence of a seed
+    Permutation scatter_;  // spreads the drawn numbers over the file
     std::uint64_t key_, drawn_ = 0;
 };
 

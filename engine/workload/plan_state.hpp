@@ -35,8 +35,8 @@ struct PoolFile {
     std::uint64_t size_bytes = 0;
 };
 
-// The small files of one rank. They are the numbers [first, next) with their initial sizes or, after other changes, a
-// list.
+// The small files of one rank: the numbers [first, next) with their initial sizes or, after other changes, a list of
+// files.
 struct Pool {
     std::uint64_t first = 0, next = 0;
     bool made = false;  // its directories exist
@@ -53,7 +53,7 @@ struct PoolsOfSet {
     std::vector<Pool> pools;   // by rank
 };
 
-// Each entry is written by one rank, which works for the entry's owner. Other ranks read it after the next barrier.
+// One rank writes each entry on behalf of the entry's owner. Other ranks read the entry after the next barrier.
 struct PlanState {
     explicit PlanState(const Plan& plan);
 

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kStatFiles = 100;
 constexpr std::uint64_t kReadPieces = 256;
-// On an idle machine, with the timer slack below, a sleep ends at most this late. So the rank spins for this time.
+// The rank stops sleeping this long before the next operation and then spins, because a sleep may end this much late.
 constexpr std::uint64_t kAwakeNs = 60'000;
 constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // so that a halt is noticed
 constexpr unsigned long kSlackNs = 1'000;

@@ -171,7 +171,7 @@ class SmallFiles final : public Workload {
         return {};
     }
 
-    // Return whether to begin another operation. Called only if one remains, so out_of_time means that work was left.
+    // Return whether to begin another operation. Called while operations remain, so out_of_time means unfinished work.
     bool goes_on(RankResult& result) const noexcept {
         if (setting_.halted()) return false;
         result.out_of_time = before_ >= deadline_;
@@ -234,7 +234,7 @@ class SmallFiles final : public Workload {
         return {};
     }
 
-    // Seeded random choices. Number n of a phase is the same in every run.
+    // Seeded random choices. The n-th choice in a phase is the same in every run.
     class Choices {
       public:
         explicit Choices(std::uint64_t key) noexcept : key_(key) {}

@@ -26,7 +26,7 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint64_t kMostLookedAt = 1024;  // files whose cached pages are counted; of more, a sample
+constexpr std::uint64_t kMostLookedAt = 1024;  // maximum number of files whose cached pages are counted
 constexpr std::uint64_t kSettling = 1;         // number of first steps that utilisation excludes
 constexpr std::uint64_t kLongestNapNs = 100'000'000;
 

@@ -128,7 +128,7 @@ class TransferBase : public Workload {
         if (!reads_the_front()) return region().transfers;
         return std::min(region().transfers, set_.done[owner_] * set_.written->transfer_bytes / phase_.transfer_bytes);
     }
-    // Return whether the written data is the start of the rank's part, and this phase works on a start of that data.
+    // Return whether the written data is a prefix of the rank's part, and this phase works on a prefix of this data.
     [[nodiscard]] bool reads_the_front() const noexcept {
         if (set_.written->access != Access::segmented || merged() || set_.written->gathers()) return false;
         if (phase_.access != Access::segmented && phase_.access != Access::random) return false;
@@ -182,7 +182,7 @@ class TransferBase : public Workload {
         }
         if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
-            // Another node's rank examines this file, but an earlier phase may have read the file on this node.
+            // A rank on another node examines this file. Only drop pages that an earlier phase has cached on this node.
             CacheState unused;
             return file.look(true, unused, &CacheState::resident_before_bytes);
         }

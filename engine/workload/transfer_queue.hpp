@@ -48,7 +48,7 @@ class QueuedLoop {
     }
 
   private:
-    // Stamping this amount takes a few microseconds, several times the cost of submitting requests.
+    // Stamped data is submitted in batches of this size: a few microseconds, several times the cost of a submission.
     static constexpr std::size_t kStampedTogether = std::size_t{64} * 1024;
 
     // Start a transfer in every free slot. The transfers share a clock reading and the call that submits them. If data

@@ -239,7 +239,7 @@ class TreeRemoval {
         return opened.emplace(shared, std::move(own)).first->second.get();
     }
     // Call remove_one(entry, left) for all entries of the directory `path`. Some file systems skip entries while others
-    // are removed, so it is read until a pass removes nothing.
+    // are removed, so the directory is read again until a pass removes nothing.
     template <class RemoveOne>
     static void remove_entries(int directory, const std::string& path, Left& left, RemoveOne remove_one) {
         Left left_now;

@@ -1,6 +1,6 @@
 // strakes-engine-emulated: an engine with any number of nodes and ranks on one machine, for tests and bench/ranks. The
-// ranks are threads that run the code of real ones; only MPI is replaced, since no machine runs ten thousand MPI
-// processes. Rank 0 is a process, whose cost is measured, and so is the last node, which can be stopped.
+// ranks are threads that run the code of real ones. Only MPI is replaced, since no machine runs ten thousand MPI
+// processes. Rank 0 and the last node are separate processes, to measure the cost of rank 0 and to stop the last node.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 """The packages of strakes all build on this one: errors, units, safe files, processes, and the language of texts.
 
-It imports no other package. ``files.py`` opens all files of a store and never follows a link there. ``language.py``
-looks up translations in ``zh.po``. First file to read: ``errors.py``.
+This package imports no other one. ``files.py`` opens all files of a store and never follows a symbolic link there.
+``language.py`` looks up translations in ``zh.po``. First file to read: ``errors.py``.
 """

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Lines of error messages are cut at this length, 50 rows of a terminal, because they may quote input of any length.
-# Twice the length would fill two screens and hide the first lines of the message.
+# Error messages are cut after this number of characters (50 rows of a terminal), because they may quote input of any
+# length. Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
 
@@ -81,12 +81,12 @@ class EnvironmentLacksError(StrakesError):
 
 
 class StoppedForOthersError(StrakesError):
-    """The measurement disturbed other users (--neighbour), so it was ended in order, as by Ctrl-C."""
+    """The measurement disturbed other users (--neighbour), so it was ended and cleaned up, as after Ctrl-C."""
 
     exit_status = 130
 
 
 class InterruptedByUser(StrakesError):
-    """Ctrl-C or SIGTERM ended the command in order."""
+    """Ctrl-C or SIGTERM ended the command, which has cleaned up."""
 
     exit_status = 130

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# A user with a password before a host without a scheme, as in sources of mounts. The limits are as below.
+# USER:PASSWORD@HOST without a scheme, as in the sources of mounts. The limits are explained below.
 _LOGIN = re.compile(r"""(?<![^\s'"=])(//)?[^\s/?#@:'"\[]{1,200}:(?:(?!:/)[^\s/'"]){1,200}@""")
-# A value of an option or a variable whose name says that it is secret. A short number after -p is a port. The
-# limits and the beginnings of words keep the time proportional to the text, which may be input of any length.
+# The value of an option or a variable with a secret name. After -p, up to five digits are a port. The limits of length
+# and the word boundaries keep the time proportional to the length of the text, which may be any input.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?(?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY)[\w.-]{0,200}=)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
@@ -81,7 +81,7 @@ def _quoted_bytes(word: bytes) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Hide values whose names say that they are secret; reduce each address, whose parts may be, to scheme and host.
+    """Hide values whose names say that they are secret, and reduce each address to its scheme and host.
 
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
@@ -92,7 +92,7 @@ def without_secrets(text: str) -> str:
 
 
 def source_without_secrets(source: str) -> str:
-    """Hide users, passwords and queries in the source of a mount, which can have any text after a "=".
+    """Hide users, passwords and queries in the source of a mount. Keep text after a "=", which is usually a path.
 
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
@@ -130,7 +130,7 @@ def for_csv(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip leading white space and invisible characters. File names need not be UTF-8; a CSV file is.
+    # Some spreadsheets skip leading white space and invisible characters. File names need not be UTF-8, CSV files must.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
     text = escaped(value, kept="\n\t")  # programs differ in whether a carriage return ends a row
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

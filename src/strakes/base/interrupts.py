@@ -1,4 +1,4 @@
-"""Defer interrupts until a thing that was just created is recorded for removal."""
+"""Defer interrupts until a newly created file or process is recorded for removal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Delay signal handlers until the body has ended. No effect outside the main thread, which gets all signals."""
+    """Delay signal handlers until the body has ended. No effect outside the main thread, which runs all handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

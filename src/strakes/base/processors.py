@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
 _LOOK_S = 0.3
-_SAMPLES = 30  # of the number of running threads; twice the number halves the variance
+_SAMPLES = 30  # of the number of running threads; the variance falls in proportion to 1 / samples
 
 
 class OtherPrograms(NamedTuple):

@@ -13,9 +13,9 @@ _REMEDY = "Install strakes again: pip install --force-reinstall strakes."
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """Return the schema ``name`` ("plan", "findings") as parsed JSON. It is cached: callers must not change it.
+    """Return the schema ``name`` ("plan", "findings") as parsed JSON. It is cached, so callers must not change it.
 
-    Raises EnvironmentLacksError if the installation lacks it.
+    Raises EnvironmentLacksError if the installation lacks the schema.
 
     >>> load_schema("plan")["title"]
     'strakes plan, version 1'

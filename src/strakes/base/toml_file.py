@@ -15,7 +15,7 @@ from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. Twice the number takes four times the memory.
+# Maximum number of dots in a key. Memory grows in proportion to the square of this number.
 _MOST_DOTS = 8
 
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
@@ -52,7 +52,7 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """Return the line number of the value at ``keys``, else of the innermost table that contains it, else 1.
+        """Return the line number of the value at ``keys``; if it has none, of the table that contains it; otherwise 1.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
@@ -103,7 +103,7 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
 
 
 def _how_to_get(path: Path, kind: str) -> str:
-    """Return what to do if the file cannot be read. A missing file may be an example of strakes of the same kind."""
+    """Return what to do if the file cannot be read. A missing file may have the name of an example of strakes."""
     for name in () if os.path.exists(path) else example_names():
         example = shipped("examples") / name
         if example.name == path.name and (found := kind_of(example)) and found[0] == kind:
@@ -114,7 +114,7 @@ def _how_to_get(path: Path, kind: str) -> str:
 def text_value(value: object) -> str:
     """Return the value if it is a string that is not empty. Raises ValueError otherwise."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is not a text")
+        raise ValueError("it is not a string")
     return value
 
 
@@ -126,7 +126,7 @@ def flag_value(value: object) -> bool:
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    """Return a function that returns its argument if that is one of ``choices``, and raises ValueError otherwise."""
+    """Return a function that returns its argument if it is one of ``choices``, else raises ValueError."""
 
     def check(value: object) -> str:
         if value not in choices:
@@ -145,7 +145,7 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
             raise ValueError(f"a key has more than {_MOST_DOTS} dots")
         values = tomllib.loads(text)
         if any("\0" in each for each in _texts(values)):
-            raise ValueError("a text has a zero byte, which no name of a file and no argument of a program can have")
+            raise ValueError("a string has a NUL byte, which no file name and no argument of a program can have")
         return TomlFile(name, text, values)
     except (ValueError, RecursionError) as error:
         remedy = "Correct that line. Put text in quotes, and use a key only once in a table."

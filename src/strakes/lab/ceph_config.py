@@ -88,7 +88,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # Monitors excuse silent servers if their own tick was later than grace - interval: always, if that is below a tick.
+    # Monitors excuse silent servers if their own tick is late by more than grace - interval, so allow for one tick.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",
@@ -104,7 +104,7 @@ CONFIG = "ceph.conf"
 # paxos: by default, every change of a map (a new file system, a fail-over) waits for up to a second.
 # mds_beacon_mon_down_grace: by default, a dead metadata server is kept for 60 s after a monitor starts.
 # mds_reconnect_timeout: by default, a client that died before a fail-over blocks the others for 45 s.
-# mds_bal_interval: only pins place metadata. osd_max_object_name: names must fit into ext4's attributes.
+# mds_bal_interval: without balancing, pins place all metadata. osd_max_object_name: names must fit ext4's attributes.
 # mds_beacon: in the global section, because the monitors and the metadata servers must agree on it.
 _SECTIONS = """[global]
 fsid = {fsid}

@@ -219,7 +219,7 @@ class CephLab(Lab[CephOptions]):
 
 
 def _pool_of(number: int) -> str:
-    """Return the name of the data pool that is on this store only."""
+    """Return the name of the data pool that is on store ``number`` alone."""
     return f"{DATA_POOL}.osd{number}"
 
 
@@ -231,7 +231,7 @@ def _unclean(monitors: Monitors) -> str:
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Start a stopped metadata server. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
+    """Start a stopped metadata server. Raises BadInputError if the lab is gone, EnvironmentLacksError on failure."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))

@@ -80,7 +80,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the group to limit for a slow device. The device's server must join it. Version 1: the root group."""
+    """Return the group to limit for a slow device, which the device's server must join. Version 1: the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 

@@ -32,7 +32,7 @@ _SOON_S = 1.0
 
 @dataclass(frozen=True)
 class Device:
-    """A device to use at ``path``. ``lower`` (major:minor): the device below it, which is limited if it must be slow.
+    """A device at ``path``. ``lower`` (major:minor): the device below, to which the limit of a slow device applies.
 
     ``group``: control group whose processes are limited to ``iops`` reads and as many writes per second.
     """
@@ -43,7 +43,7 @@ class Device:
     group: Group | None = None
 
     def slow_down(self, server: int = 0) -> None:
-        """Set the limit of a slow device. ``server``: id of the process that uses it, which joins the control group."""
+        """Set the limit of a slow device. ``server``: process id of its server, which joins the control group."""
         if self.iops and self.group:
             if server:
                 self.group.join(server)
@@ -51,7 +51,7 @@ class Device:
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: the option that reduces them."""
+    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: the option that reduces the need."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -75,7 +75,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. A slow one gets a second one on top, which counts the waiting requests."""
+    """Attach a loop device to ``file``. A slow one gets a second loop device on top, which counts waiting requests."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"

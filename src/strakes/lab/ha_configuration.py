@@ -63,7 +63,7 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """Return the planned CIB, with a promotable dummy for DRBD and the journal's service for mount and address."""
+    """Return the planned CIB, with a promotable dummy for DRBD, and the journal's service for mount and address."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":

@@ -86,7 +86,7 @@ class Namespaces:
 MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm, e2fsprogs mkfs.ext4, kmod modprobe")
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
-# Sizes of a machine's disks, which are sparse files. The batch of 100,000 files of replication-cost needs 1 GiB.
+# Sizes of a machine's disks, which are sparse files. The 100,000 files of the study replication-cost need 1 GiB.
 _SIZES = {"own": 256 * MIB, "replicated": GIB, "plain": GIB}
 # Number of inodes: more than twice the 100,000 files of the study replication-cost, which must leave half of the inodes
 # free. ext4's default would be 65,536.

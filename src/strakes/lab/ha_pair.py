@@ -44,7 +44,7 @@ class Alert:
 class Pair:
     """The two servers of a running lab. ``facts``: from the lab's status.
 
-    Every method raises MeasurementError if the pair does not follow a command.
+    Every method raises MeasurementError if the two servers do not follow a command.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Pair:
         self._do([*self._facts["links"][str(link)], "up"])
 
     def signal_service(self, node: str, name: str) -> None:
-        """Send a signal to the journal's process on a node. After STOP it keeps its connections but does not answer."""
+        """Send a signal to the journal's process on a node. After STOP, it keeps connections but never answers."""
         # Words in ``cmdline`` are separated by NUL, which no pattern matches. The brackets exclude this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
@@ -129,7 +129,7 @@ class Pair:
         return ""
 
     def make_whole(self, limit_s: float) -> None:
-        """Undo all faults, and wait for a whole pair. A node that is being fenced is switched on after the fencing."""
+        """Undo all faults, and wait until both servers work. Switch on fenced nodes after the fencing."""
         self.restore()
 
         def is_whole(lacking: Callable[[str], str]) -> bool:
@@ -141,7 +141,7 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Pacemaker still counts repaired failures, and the third failure would move the service.
+        # Reset the count of failures: Pacemaker still counts repaired ones, and the third would move the service.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
@@ -217,7 +217,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a cluster is not whole yet, as seen by the node of ``command``, or "" if it is whole and serves."""
+    """Return why a cluster is incomplete, as seen by the node of ``command``, or "" if it is complete and serves."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why
@@ -235,7 +235,7 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
 
 
 def _absent(status: Xml.Element | None) -> str:
-    """Return why a node does not take part in the cluster yet, or "" if both do and no fencing is under way."""
+    """Return why a node is not in the cluster yet, or "" if both nodes are and no fencing is under way."""
     if status is None:
         return "the cluster does not answer yet"
     offline = [

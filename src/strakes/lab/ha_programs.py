@@ -172,12 +172,12 @@ class AcknowledgedJournal:
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """Handler of a client's connection: receives ``client number``; sends ``term node`` when that is on disk."""
+    """Handler of a client's connection: receives ``client number``; sends ``term node`` once the record is on disk."""
 
     server: Server
 
     def handle(self) -> None:
-        """Answer each record when it is on disk; if it cannot be written, close the connection without an answer."""
+        """Answer each record when it is on disk. If writing fails, close the connection without an answer."""
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
@@ -191,7 +191,7 @@ class Answering(socketserver.StreamRequestHandler):
 class Client:
     """A client that changes to the next address if a node does not answer.
 
-    It sends each record only once: a record without an answer is possibly in the journal.
+    The client sends each record only once: a record without an answer may be in the journal.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One client for each address never changes its address. It detects a node that should not answer but does.
+    # For each address, one client stays at this address, to detect a node that should not answer but does.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

@@ -22,7 +22,7 @@ CLIENT = "client"
 class Lab(ABC, Generic[OptionsT]):
     """Starts one kind of file system in ``site``.
 
-    It starts everything through ``site``, which records it, so that ``manager.undo`` can remove it.
+    A lab starts everything through ``site``, which records each step, so that ``manager.undo`` can remove everything.
     """
 
     options_type: ClassVar[type[LabOptions]]
@@ -69,7 +69,7 @@ class Lab(ABC, Generic[OptionsT]):
 
 
 class Kind(NamedTuple):
-    """Module and name of a lab's class, and its summary in the help, which therefore need not import the module."""
+    """Module and name of a lab's class, and its summary, which the help prints without importing the module."""
 
     module: str
     lab: str

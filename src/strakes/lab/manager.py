@@ -70,7 +70,7 @@ class LabStatus(LabState):
 def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) -> tuple[LabStatus, bool]:
     """Start a lab; return its status, and whether it was already up.
 
-    Remains of a killed ``up`` or from before a reboot are removed first. Raises BadInputError if it is up with other
+    Remains of a killed ``up`` or from before a reboot are removed first. Raises BadInputError if it runs with other
     options, EnvironmentLacksError if this machine lacks something. After an error, nothing is left behind.
     """
     lab_class = load(kind)
@@ -96,7 +96,7 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 _start(place, kind, lab_class, options, say)
                 if started := _status(place):
                     return started, False
-            # This removes the directory, and with it the lock.
+            # Remove the directory and, with it, the lock. The loop then makes and locks a new directory.
             undo(place)
             say(f"{name}: removing remains of an earlier lab with this name")
     raise removed_meanwhile(place)
@@ -243,7 +243,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
 
 
 def _stop(place: Path, state: LabState) -> None:
-    # Lift limits first: servers that wait for a slow device, and their clients, do not die before it answers.
+    # Lift limits first: servers that wait for a slow device, and their clients, do not die before the device answers.
     release_limits(place)
     release_groups(state.id)
     records = state.processes if state.this_boot else ()

@@ -47,7 +47,7 @@ def networks_below(directory: Path) -> frozenset[int]:
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount; with ``detach``, even if in use (MNT_DETACH). Return the failure, or "" if nothing is mounted there.
+    """Unmount a file system; with ``detach``, even if it is in use (MNT_DETACH). Return the failure, or "" if none.
 
     Uses the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
     """

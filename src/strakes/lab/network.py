@@ -18,7 +18,7 @@ from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
 
 LOOPBACK = "127.0.0.1"
-# Below the ports that Linux gives to outgoing connections (32768 and above), and above the well-known services.
+# Range of ports: below the ports that Linux gives to outgoing connections (from 32768), above well-known services.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 

@@ -16,8 +16,8 @@ from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
 
-# Environment variable with the lab's id in all processes of a lab. Child processes inherit it. A process that was
-# started but not recorded, because strakes was killed in between, is found by it.
+# Environment variable with the lab's id, which child processes inherit. So strakes also finds a process that it had
+# started but not recorded when it was killed.
 MARK = "STRAKES_LAB"
 # Contains the directories of server programs, which an ordinary user's PATH may lack.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -108,8 +108,8 @@ def kill_all(
     known: dict[int, int] = {}
     empty_searches = 0
     while True:
-        # Search again each time, to find processes that were just being started. One that is calling exec(2) has no
-        # environment for a moment, so a second search must be empty, too.
+        # Search again each time, to find processes that were just being started. A process in exec(2) has no
+        # environment for a moment, so two searches in a row must find nothing.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         empty_searches = 0 if alive else empty_searches + 1

@@ -34,7 +34,7 @@ ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 def labs_root() -> Path:
     """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``.
 
-    Servers of labs obey files there. Raises BadInputError for root if other users can replace it.
+    Servers of labs obey the files in it. As root, raises BadInputError if other users can replace this directory.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
@@ -47,7 +47,7 @@ def labs_root() -> Path:
 
 
 def open_guarded(directory: Path, *, make: int = 0) -> int:
-    """Open a directory as :func:`open_directory`. Raises BadInputError for root if others can replace it, OSError."""
+    """Open a directory by :func:`open_directory`. Raises OSError; as root, BadInputError if others can replace it."""
     try:
         return open_directory(directory, make=make, guarded=os.geteuid() == 0)
     except PlantedFileError as error:
@@ -89,7 +89,7 @@ def refuse_long_path(directory: Path) -> None:
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     """Lock the lab's directory against other commands; yield False if it does not exist. ``make``: create it.
 
-    Raises BadInputError if another command has locked it, or if it belongs to another user.
+    Raises BadInputError if another command has locked the directory, or if the directory belongs to another user.
     """
     if make:
         try:
@@ -177,7 +177,7 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether the machine has not been restarted since, so that the process ids are valid."""
+        """Whether the machine has not been restarted since the lab's start, so that the process ids are valid."""
         return self.boot == boot_id()
 
 
@@ -208,8 +208,8 @@ class LabJournal:
 def read_state(directory: Path) -> LabState | None:
     """Return the state from the journal, or None if the journal is missing or its first line is incomplete.
 
-    Its commands and processes are acted on: raises BadInputError if another user owns or can write it, or if it is
-    damaged.
+    Strakes acts on the commands and processes in the journal. So this raises BadInputError if another user owns or can
+    write the journal, or if the journal is damaged.
     """
     path = directory / JOURNAL
     try:

@@ -20,7 +20,7 @@ from strakes.stats.ratios import paired_ratio
 CONFIDENCE = 0.9
 # Margin of equivalence, as a share of the ratio. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the minimal C program with inline system calls. All peers use the C library, which costs up to a tenth.
+# Bar against the minimal C program with inline system calls: below 1, since the C library of peers costs up to a tenth.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")

@@ -102,7 +102,7 @@ class Engine:
     def run(self, work: Work, directory: Path) -> Rates:
         plan = Plan(work.ranks, phases_of(work, stamped=self._stamped))
         allowed = os.sched_getaffinity(0)
-        # The engine was started before the bench was restricted to one processor, so it is not restricted.
+        # The engine was started before the bench was restricted to one processor, so the plan restricts the engine.
         samples = run_plan(
             self._engine, plan if len(allowed) > 1 else replace(plan, processors=str(*allowed)), directory
         )

@@ -19,7 +19,7 @@ from bench.contenders import output_of
 from bench.work import SMALL, Work
 from strakes.runs.engine import find_engine
 
-_FEW, _MANY = 2_000, 102_000  # so different that heartbeats and reports, which depend on time, do not matter
+_FEW, _MANY = 2_000, 102_000  # so different that the instructions of heartbeats, which depend on time, are negligible
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 # The phases are in this order because each one needs the files or directories of earlier ones.
 _METADATA = (

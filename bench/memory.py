@@ -1,4 +1,4 @@
-"""Memory of the engine. The limit is 64 MiB, and two transfers per rank."""
+"""Memory of the engine. The limit is 64 MiB plus two transfers per rank."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Cost:
     """Cost of one run of the control plane, in seconds and bytes.
 
     ``processor``: share of one processor that rank 0 used. ``naming_s``: time from the stop of the last node to the
-    error that names it, None if it was not stopped.
+    error that names this node, None if no node was stopped.
     """
 
     nodes: int

@@ -154,10 +154,10 @@ def main() -> None:
     contracts = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     floors = next(len(contract["layers"]) for contract in contracts if contract["type"] == "layers")
     packages = len(list(source.glob("*/**/__init__.py")))
-    print(f"\npackages of src: {packages}; rooms: {len(list(source.glob('*/__init__.py')))}; floors: {floors}")
+    print(f"\npackages: {packages}; at the top level: {len(list(source.glob('*/__init__.py')))}; layers: {floors}")
     for package, root in (("strakes", Path("src")), ("bench", Path())):
         found = circles(imports(package, root))
-        print(f"circles of modules in {package}: {len(found)}", *(" ".join(group) for group in found), sep="\n  ")
+        print(f"import cycles in {package}: {len(found)}", *(" ".join(group) for group in found), sep="\n  ")
     constants = [row for path in python_files(source) for row in unexplained(path)]
     print(f"numeric constants without unit or source: {len(constants)}", *constants, sep="\n  ")
 

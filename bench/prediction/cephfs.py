@@ -51,9 +51,9 @@ def is_close(score: Score) -> bool:
 
 
 def expected_close() -> float:
-    """Return the expected number of close forecasts if the model had no error, but its input and the results had.
+    """Return the expected number of close forecasts of a model without error, from inexact input and inexact results.
 
-    The error of a result is that of the largest known level. P(abs(x) < a) = erf(a / (sqrt(2) s)), s: sqrt(2) errors.
+    Both have the error of the largest known level. P(abs(x) < a) = erf(a / (sqrt(2) s)), where s is sqrt(2) errors.
     """
     errors = [entry["levels"][-1]["log_error"] for entry in _kept() for _ in entry["measured"]]
     return sum(math.erf(math.log(1 + CLOSE) / (2 * error)) for error in errors)

@@ -14,8 +14,8 @@ from strakes.predict.population import Population
 
 _START = np.array([0.3, math.log(0.35), math.log(5.0), math.log(0.2)])
 _LEAST, _MOST = np.array([-0.5, -4, -1, -4]), np.array([1.0, 1, 2.3, 0])
-# Mean and standard deviation of the exponents in targets and in files. They are set by hand, because no data vary both
-# on several systems: from CephFS, Lustre and published tables (study S2), with room for twice their differences.
+# Mean and standard deviation of the exponents in targets and in files. They are set by hand, as no data vary both on
+# several systems: from CephFS, Lustre and tables of Zeng et al. (2021), to allow for twice the observed differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 NORMAL = 1.2816
 

@@ -160,7 +160,7 @@ def ends_of(results: Sequence[Result], without: str = "") -> Ends:
 
 @dataclass(frozen=True)
 class Summary:
-    """Median factor of error, mean log of it, share of values inside their intervals, and factors of simple rules."""
+    """Median factor of error, mean logarithm of the factors, share of values inside intervals, factors of rules."""
 
     count: int
     factor: float

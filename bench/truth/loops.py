@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="write the rates of the loops to this JSON file")
     parser.add_argument("--script", type=parse_seconds, help="time of a script of IOR and mdtest, e.g. 2m")
-    parser.add_argument("--busy", type=int, default=0, help="number of surveys beside four busy processes")
+    parser.add_argument("--busy", type=int, default=0, help="number of surveys during which four processes are busy")
     asked = parser.parse_args()
     for program in ("ior", "mdtest", asked.launcher[0]):
         if shutil.which(program) is None:
@@ -231,7 +231,7 @@ def main() -> None:
         wrong = [answer for answer in answers if is_contradicted(answer, rates)]
         shares = ", ".join(f"{each}s {_share_of_best(answers, rates, each):.2f}" for each in ("write", "read"))
         print(
-            f"{run.id}{' beside busy processes' * (run in loaded)}: {len(given)} of {len(clear)} clear answered, "
+            f"{run.id}{' with busy processes' * (run in loaded)}: {len(given)} of {len(clear)} clear answered, "
             f"{len(wrong)} contradicted; of the best: {shares}"
         )
         print("\n".join(_line(answer, rates) for answer in answers), flush=True)

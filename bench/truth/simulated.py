@@ -164,13 +164,13 @@ def _remove(parent: int, name: str, *_: object) -> tuple[()]:
 
 class _Quiet:
     def update(self, text: str, fraction: float, detail: str) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
     def cells(self, done: int, total: int) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
     def note(self, text: str) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
 
 def survey(

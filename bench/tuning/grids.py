@@ -36,7 +36,7 @@ class Grid:
 
     ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept, by factor. ``lab``:
     arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings in
-    each block that searches draw from; if not all, the best settings so far. ``held_out``: the same for the blocks that
+    each block that searches draw from; if fewer than all, the best so far. ``held_out``: the same for the blocks that
     decide how good a setting is. ``layout``: layout of the directory, set before the measurement.
     """
 

@@ -26,7 +26,7 @@ from strakes.tuning.tune_space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0
-# Data of a rank, as a multiple of the largest transfer; twice as many take twice as long to measure.
+# Data of a rank, as a multiple of the largest transfer. The duration of a measurement grows in proportion.
 _TRANSFERS_OF_A_RANK_TIMES = 4
 
 

@@ -106,7 +106,7 @@ def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Optimise one factor after another, as in study S1 (``strakes study reproduce S1``).
+    """Optimise one factor after another, as in Tian et al. (2020), which ``strakes study reproduce S1`` repeats.
 
     Each level is measured a few times, with all other factors at their best levels so far.
     """

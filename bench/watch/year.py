@@ -3,11 +3,11 @@
 - A series contains the rates of one benchmark on one file system, with at least 100 runs. The series are split into an
   even and an odd half, and each half is watched separately.
 - An alarm is a detected decrease. Alarms of one file system that begin within 3 days count as one.
-- A plant is a planted change: a level of -10, -20 or -40 % from a random day on, or one week of -40 %. It begins between
-  35 % and 80 % of a series.
-- A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. Two kinds of
-  other alarms are not counted: those that the series also gives without the plant, and later ones that are dated at
-  most 14 days from the plant. All others are false. Precision is found / (found + false).
+- A plant is a planted change: a level of -10, -20 or -40 % from a random day on, or one week of -40 %. Plants begin
+  between 35 % and 80 % of a series.
+- A plant is found by an alarm within 60 days (a week: 14 days) whose date is at most 14 days before the plant. Two
+  kinds of other alarms are not counted: alarms that the series also gives without the plant, and later ones that are
+  dated at most 14 days from the plant. All others are false. Precision is found / (found + false).
 """
 
 from __future__ import annotations

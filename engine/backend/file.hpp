@@ -22,7 +22,7 @@
 
 namespace strakes {
 
-// A call and its error number, or 0 after success.
+// A call, with its error number or 0 after success.
 struct FileStep {
     const char* call = "";
     int error = 0;

@@ -42,8 +42,8 @@ struct BackendRow {
     bool needs_processes = false;  // an MPI-based library: all ranks of a plan open a shared file collectively
     bool chunks = false;           // may store data in chunks (chunk_bytes)
     bool unmounted = false;        // the plan's directory is in a file system that is not mounted
-    // Each text completes the message "is not for the backend NAME". It is empty if the option is supported. GCC warns
-    // without the initialisers that clang-tidy finds redundant.
+    // Each text completes the message "is not for the backend NAME". An empty text means that the option is supported.
+    // GCC warns without the initialisers that clang-tidy finds redundant.
     // NOLINTBEGIN(readability-redundant-member-init)
     std::string_view no_direct{};
     std::string_view no_preallocate{};

@@ -142,7 +142,7 @@ class UringFile {
     }
     FileStep synchronise() noexcept { return {"fsync", Posix::synchronise(descriptor_.get())}; }
     FileStep close() noexcept {
-        // A registered file would stay open after close(), so unregister it first.
+        // Unregister the file first, because a registered file would stay open after close().
         const int error = ring_.is_there() ? ring_.unregister_file() : 0;
         if (error != 0) return {"io_uring_register", error};
         return {"close", Posix::close(descriptor_.release())};

@@ -47,7 +47,7 @@ class Performer {
         perform([this] { dismissed_ = true; });
     }
 
-    // For the performing thread: runs functions until it is dismissed.
+    // For the performing thread: runs functions until the thread is dismissed.
     void serve() {
         while (!dismissed_) {
             std::unique_lock lock(mutex_);

@@ -1,5 +1,5 @@
-// The interface to the ranks that run plans: threads of this process, or processes that were started together. Sessions
-// and plans obtain teams from a crew, and pass it events for other processes. A crew of threads ignores events.
+// The interface to the ranks that run plans: threads of this process, or processes that were started together. A crew
+// provides teams for plans and takes events for other processes, which a crew of threads ignores.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Crew {
     virtual void attend(PlanWatch* /*plan*/) {}
     // Writes a heartbeat message with the ranks that are alive, once a second while a plan runs.
     virtual void say_heartbeat(Output& /*output*/, const std::string& /*plan_id*/) {}
-    // A lost process. The plan and the session cannot continue without it.
+    // A lost process. The plan and the session cannot continue without this process.
     struct Gone {
         std::optional<Team::Rank> rank;  // in the running plan, if the process takes part
         std::string host;

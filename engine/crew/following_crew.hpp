@@ -54,7 +54,7 @@ class FollowingCrew final : public ProcessCrew {
     }
     [[nodiscard]] bool signalled() const override { return signalled_; }
     void tell_signal() { signalled_ = true; }
-    // Announces the exit of this process, so that it does not count as lost.
+    // Announces the exit of this process, so that the process does not count as lost.
     void say_goodbye() {
         said_.leaving = 1;
         wire_.say(said_);
@@ -82,7 +82,7 @@ class FollowingCrew final : public ProcessCrew {
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
     // Returns whether the connection to the leader has ended without an order to leave.
     [[nodiscard]] bool lost() const noexcept { return !wire_.is_open() && !told_to_leave(); }
-    // Returns whether the leader counts as lost. Its limit is longer than the leader's limit for this process, so that
+    // Returns whether the leader counts as lost. This limit is longer than the leader's limit for this process, so that
     // the leader reports the loss if only the link between the two processes is down.
     [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 

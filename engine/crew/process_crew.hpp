@@ -184,7 +184,7 @@ class ProcessCrew : public Crew {
         const std::lock_guard lock(failure_mutex_);
         return failure_;
     }
-    // Returns the team of a plan, or null if this process takes no part in it.
+    // Returns the team of a plan, or null if this process takes no part in the plan.
     std::unique_ptr<Team> make_team(const Plan& plan) {
         ranks_ = world_.crowd.members_for(plan);
         parts_.assign(world_.crowd.nodes().size(), {});

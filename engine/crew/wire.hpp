@@ -77,8 +77,8 @@ void outlast_silence(int descriptor, std::chrono::milliseconds gone_after);
 // Who may connect: only processes of this node (Unix sockets), or processes of other nodes (TCP).
 enum class Reach : std::uint8_t { node, network };
 
-// The leader's end of the connections. Accepts connections in a separate thread, because more of them may arrive than
-// fit into the system's queue.
+// The leader's end of the connections. Accepts connections in a separate thread, because more connections may arrive
+// than fit into the system's queue.
 class Switchboard {
   public:
     // Accepts connections of the processes with the seats (numbers) 1 … `seats` - 1.

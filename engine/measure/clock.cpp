@@ -38,7 +38,7 @@ struct Reading {
     std::uint64_t ns;
 };
 
-// Read both clocks at nearly the same moment. Of several tries, the shortest one is the least disturbed.
+// Read both clocks at nearly the same moment: take the fastest of several tries, which was interrupted least.
 Reading read_both() {
     constexpr int kTries = 16;
     Reading best{};

@@ -17,7 +17,7 @@ struct Residency {
 // Return the residency of the file's first `bytes` bytes, by the best method that works.
 Residency residency(int fd, std::uint64_t bytes);
 
-// The methods one by one. Each returns nullopt if the kernel or the file system does not support it.
+// The single methods. Each function returns nullopt if the kernel or the file system does not support the method.
 std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes);  // Linux 6.5
 std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes);    // needs a readable descriptor
 

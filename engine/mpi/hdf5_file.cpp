@@ -41,7 +41,7 @@ int end_of_mpi(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*extra*/)
 }
 
 // MPI_Finalize() deletes the attributes of MPI_COMM_SELF in reverse order (MPI 4.1, section 11.2.4). HDF5 closes its
-// files when its attribute is deleted. If the deletion of a later attribute fails, HDF5 does not close them.
+// files when its attribute is deleted, but not if the deletion of a later attribute has failed.
 bool watch_end_of_mpi() {
     int key = MPI_KEYVAL_INVALID;
     return MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_of_mpi, &key, nullptr) == MPI_SUCCESS &&

@@ -71,8 +71,8 @@ int number_in_words(std::string_view words) {
 
 namespace {
 
-// OMPIO, the MPI-IO of Open MPI, returns all hints that it was given, even unused ones. ROMIO under Open MPI adds hints
-// such as romio_filesystem_type.
+// OMPIO, the MPI-IO of Open MPI, returns all hints that it was given, even unused hints. ROMIO under Open MPI adds
+// hints such as romio_filesystem_type.
 bool repeats_what_it_is_given([[maybe_unused]] const Hints& hints) {
 #ifdef OPEN_MPI
     return std::ranges::none_of(hints, [](const auto& hint) { return hint.first == "romio_filesystem_type"; });

@@ -212,7 +212,7 @@ void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<st
 }
 
 void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
-    // Maximum number of operations of a rank. The log keeps all of them in memory.
+    // Maximum number of operations of a rank. The log keeps all operations in memory.
     constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 22U;
     check.require(sets.insert(phase.files).second, "files", "is also the set of an earlier probe",
                   "Give each probe separate files.");
@@ -231,7 +231,7 @@ void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const Pha
 // State of a set of items after the phases that were already checked. Files and directories are tracked separately.
 struct ItemSet {
     const MetadataPhase* first = nullptr;
-    const MetadataPhase* files = nullptr;  // the phase that created them; null after all were removed
+    const MetadataPhase* files = nullptr;  // the phase that created the files; null after all were removed
     const MetadataPhase* directories = nullptr;
     const MetadataPhase* attributes = nullptr;  // the last file-setxattr; null after all files were removed
     const MetadataPhase* cut = nullptr;         // the last file-truncate; null after all files were removed

@@ -17,7 +17,7 @@ std::int64_t count(const std::vector<FlowOperation>& flow, FlowCall call) {
     return std::ranges::count(flow, call, &FlowOperation::call);
 }
 
-// Check that at most one file is open at a time, and no file at the end, so that the flow can be repeated.
+// Check that at most one file is open at a time, and no file after the last call, so that the flow can be repeated.
 void check_flow(const SmallFilesPhase& phase, const PhaseCheck& check) {
     bool open = false;
     for (std::size_t i = 0; i < phase.flow.size(); ++i) {

@@ -223,7 +223,7 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
             case Kind::training:
                 return read_fields<TrainingPhase>(body, path, kTrainingFields);
             case Kind::mixed:
-                break;  // handled by parse_plan(), since it becomes several phases
+                break;  // handled by parse_plan(), since a mixed phase becomes several phases
         }
     }
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");

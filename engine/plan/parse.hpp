@@ -50,7 +50,7 @@ struct PoolSet {
 // Check the mixed phase at `index` together with its parts. Each part is also checked as a phase of its kind.
 void check_mixed(const Plan& plan, std::size_t index);
 
-// Check backends that are MPI libraries, and the keys that only they accept.
+// Check backends that are MPI libraries, and the keys that only these backends accept.
 void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check);
 
 // Check a training phase. `generated` maps set names to the phases that generated them.

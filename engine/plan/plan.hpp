@@ -25,7 +25,7 @@ struct MixedPhase {
     std::string name;
     std::vector<std::uint32_t> part_ranks;  // number of ranks of each part, in rank order
     Backend backend = Backend::posix;       // of the first part
-    Stop stop;                              // replaces the stop of every part, unless it is amount
+    Stop stop;                              // replaces the stop of every part, unless the rule is amount
 
     static constexpr std::uint64_t rank_shift = 0;
     [[nodiscard]] std::size_t parts() const noexcept { return part_ranks.size(); }

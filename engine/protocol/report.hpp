@@ -62,7 +62,7 @@ class Report {
     void log(const Phase& phase, std::uint32_t rank, double origin_unix_s, std::uint64_t first,
              std::span<const LoggedOperation> rows);
 
-    // Adds type, version and the plan's id to a sample and writes it.
+    // Adds type, version and the plan's id to a sample, and writes the sample.
     void sample(const nlohmann::ordered_json& message);
 
     void done(PlanStatus status, bool cleaned, const std::vector<std::string>& left);

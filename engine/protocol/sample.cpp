@@ -95,7 +95,7 @@ std::string_view name_of(const Phase& phase, std::uint8_t kind) {
 }
 
 Json histograms_of(const Phase& phase, const Latencies& all) {
-    // A small-files phase reports only the kinds of calls that it made. Other phases report all, even with no calls.
+    // A small-files phase reports only the kinds of calls that it made; other phases report even unused kinds.
     const bool flows = std::holds_alternative<SmallFilesPhase>(phase);
     Json histograms = Json::object();
     for (std::uint8_t kind = flows ? Latencies::kFirstOfFlow : 0; kind < all.kinds(); ++kind) {

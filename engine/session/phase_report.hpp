@@ -48,7 +48,7 @@ class PhaseReport {
 
     // Called by the first rank of this process.
     void begin(const Start& start) { start_ = start; }
-    // Called after the barrier that ends the phase. Rank 0 reports the phase; other processes send it their results.
+    // Called after the barrier that ends the phase. Rank 0 reports the phase. Other processes send results to rank 0.
     void say(std::size_t index) {
         const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
         const Phase& phase = request_.plan.phases[index];

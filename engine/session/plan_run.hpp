@@ -99,7 +99,7 @@ class PlanRun {
             cleaning_.work(rank);
         }
         watch_.progress(rank).at(kWaiting);
-        // The rank's thread does not share its descriptor table, so only this thread can close its descriptors.
+        // Close the descriptors here, because the rank's thread has a descriptor table that no other thread shares.
         if (team_->processes() != nullptr) workspaces_.close();
         watch_.end_rank();
     }
@@ -124,7 +124,7 @@ class PlanRun {
     void write_back(Rank rank, std::size_t index) {
         if (!waits_for_device(request_.plan.phases[index])) return;
         watch_.progress(rank).at("writing back earlier changes");
-        // An error is ignored: if it affects the phase, calls of the phase fail as well.
+        // An error is ignored: if the error affects the phase, calls of the phase fail as well.
         (void)::syncfs(workspaces_.root(rank));
     }
     void run_phase(Rank rank, std::size_t index) {

@@ -212,8 +212,8 @@ class PlanWatch {
         Rank first = 0;
     };
 
-    // Return a silent rank if there is one, else a rank that does not wait for others, else any rank. Among several,
-    // return the rank with the fewest operations.
+    // Return a silent rank if any rank is silent, else a rank that does not wait for others, else any rank. Among
+    // several candidates, return the rank with the fewest operations.
     [[nodiscard]] Standing slowest_rank() const {
         Standing slowest{.rank = team_.first(), .silent = false, .stage = {}, .operations = 0};
         auto least = std::tuple{true, true, UINT64_MAX};

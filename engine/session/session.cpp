@@ -1,4 +1,4 @@
-// Main loop: reads requests, starts plans and watches them. The ranks run in other threads.
+// Main loop: reads requests, starts plans and watches running plans. The ranks run in other threads.
 #include "session/session.hpp"
 
 #include <poll.h>

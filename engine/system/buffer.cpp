@@ -25,7 +25,7 @@ std::uint64_t memory_line(const std::string& wanted) {
     return 0;
 }
 
-// Huge pages are aligned to their size. The mapping is one page larger, so that it holds an aligned range.
+// Huge pages are aligned to their size. The mapping is one page larger, so that an aligned range fits into it.
 std::span<std::byte> aligned(std::span<std::byte> mapped, std::size_t page) noexcept {
     const auto past = reinterpret_cast<std::uintptr_t>(mapped.data()) % page;
     return mapped.subspan(past == 0 ? 0 : page - past);

@@ -40,7 +40,7 @@ class Buffer {
     std::span<std::byte> bytes_, mapped_;
 };
 
-// Size of a page of this kind, in bytes; 0 if this machine does not support them.
+// Size of a page of this kind, in bytes; 0 if this machine does not support such pages.
 std::size_t page_bytes(Pages pages);
 // Number of reserved huge pages that are free.
 std::uint64_t free_huge_pages();

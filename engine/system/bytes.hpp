@@ -46,7 +46,7 @@ class Packer {
     std::string bytes_;
 };
 
-// Reads the values in the order a Packer wrote them. Past the end it returns zeros and empty texts.
+// Reads the values in the order in which a Packer wrote them. Past the end, reads return zeros and empty texts.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}

@@ -20,7 +20,7 @@ constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
 constexpr std::size_t kMostNumaNodes = 1024;  // more than any kernel is built for
 constexpr std::size_t kMostNumbers = 65536;
 
-// Return an empty set of NUMA nodes in the kernel's format. set_mempolicy(2) reads one bit less than it is passed.
+// Return an empty set of NUMA nodes in the kernel's format. set_mempolicy(2) reads one bit less than its argument says.
 std::vector<unsigned long> node_words() { return std::vector<unsigned long>(kMostNumaNodes / kWordBits); }
 
 int set_policy(int policy, const std::vector<unsigned long>& nodes) {
@@ -33,7 +33,7 @@ int get_policy(int& policy, std::vector<unsigned long>& nodes) {
     return ::syscall(SYS_get_mempolicy, &policy, nodes.data(), kMostNumaNodes, nullptr, 0) == 0 ? 0 : errno;
 }
 
-// Prefer the node, but do not bind to it: if its memory is full, a slow rank is better than a killed rank.
+// Prefer the node, but do not bind to it: if the node's memory is full, a slow rank is better than a killed rank.
 int prefer(std::uint32_t node) {
     if (node >= kMostNumaNodes) return EINVAL;
     std::vector<unsigned long> nodes = node_words();

@@ -18,7 +18,7 @@ class SharedLibrary {
         if (handle_ == nullptr) note_trouble();
     }
 
-    // The address of a function, which converts to a pointer of its type.
+    // The address of a function, which converts to a pointer of the function's type.
     struct Symbol {
         void* address;
         template <class Function>

@@ -14,11 +14,11 @@ namespace strakes {
 
 enum class Halt : std::uint8_t { none, cancel, error };
 
-// How a rank entered its timed section.
+// How a rank entered the timed section.
 struct Start {
     bool begun = false;
-    std::uint64_t clock_uncertainty_ns = 0;  // uncertainty of its timeline at that moment
-    bool crowded = false;                    // ranks on its machine share processors
+    std::uint64_t clock_uncertainty_ns = 0;  // uncertainty of the rank's timeline at that moment
+    bool crowded = false;                    // ranks on the rank's machine share processors
 
     void merge(const Start& other) noexcept {
         begun |= other.begun;
@@ -60,8 +60,8 @@ class Exchange {
     // node_memory() and settle() are for the steps around the timed section. All ranks must call them in the same
     // order, even after an error.
     //
-    // Return zeroed memory that all ranks of the node share until settle(). If it cannot be allocated, all ranks of the
-    // node get an empty span.
+    // Return zeroed memory that all ranks of the node share until settle(). If the memory cannot be allocated, all
+    // ranks of the node get an empty span.
     virtual std::span<std::byte> node_memory(std::size_t bytes) = 0;
     // Discard all messages in flight and the shared memory. Called after the barrier that follows the timed section.
     virtual void settle() = 0;
@@ -78,7 +78,7 @@ inline constexpr std::size_t kBroadcastPiece = std::size_t{1} << 18U;
 
 using Numbers = std::array<std::uint64_t, 3>;
 
-// Return the maximum of each number over all ranks. Every rank must call it, even after an error. Takes
+// Return the maximum of each number over all ranks. Every rank must call this function, even after an error. Takes
 // ceil(log2(ranks)) steps.
 Numbers most_of_all(Exchange& exchange, Exchange::Rank mine, Numbers numbers);
 

@@ -44,7 +44,7 @@ class Post {
     // of their nodes.
     virtual std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                                std::vector<std::uint32_t> nodes) = 0;
-    // Return the MPI-based libraries for the same ranks.
+    // Return the MPI-based libraries for the ranks of a plan.
     virtual std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) = 0;
 };
 
@@ -74,7 +74,7 @@ class Circle {
     }
     // Return the texts of all members, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine) {
-        // Texts of this member, of the one before it, and so on.
+        // Texts of this member, of the member before it, and so on.
         std::vector<std::string> backwards{std::string(mine)};
         backwards.reserve(size());
         for (Rank distance = 1; distance < size(); distance *= 2) {

@@ -140,13 +140,13 @@ class Team {
     std::vector<pthread_t> threads_;
     std::atomic<Gate> gate_{Gate::closed};
     std::atomic<bool> raised_{false};
-    bool answer_ = false;  // written while all ranks wait, read before any of them continues
+    bool answer_ = false;  // written while all ranks wait, read before any rank continues
     std::barrier<Count> meeting_;
     std::unique_ptr<ThreadExchange> exchange_;  // if the ranks are threads
     std::unique_ptr<ThreadStart> start_;        // if the ranks are threads
 };
 
-// One value for each rank of a process, starting with rank `first`. The first rank reads them after a barrier.
+// One value for each rank of a process, starting with rank `first`. The first rank reads all values after a barrier.
 template <class Value>
 class Gathered {
   public:

@@ -34,7 +34,7 @@ TEST_CASE("SHA-256 agrees with NIST's examples") {
 }
 
 TEST_CASE("the padding is correct for every length around a block") {
-    // Compare one digest over the digests of all lengths, computed with Python's hashlib.
+    // Compare one digest over the digests of texts of all lengths, computed with Python's hashlib.
     std::string all;
     for (std::size_t length = 0; length < 200; ++length) all += hex(sha256(std::string(length, 'x')));
     CHECK(hex(sha256(all)) == "f61ffcc417e1f0e59eba2da7fa32fbe05b64e478b68c6bacf990455f00248b98");

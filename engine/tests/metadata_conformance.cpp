@@ -56,7 +56,7 @@ Sum totals(Stage& stage, std::size_t phase) { return sum_of(run_well(stage, phas
 }  // namespace
 
 TEST_CASE("every backend creates, stats, renames and removes the same files, with the same data") {
-    // Larger than the buffer, smaller than it, and empty.
+    // Files larger than the buffer, smaller than the buffer, and empty.
     for (const std::uint64_t bytes : {2'500'001U, 3901U, 0U}) {
         for (const std::string directory : {"unique", "shared"}) {
             std::vector<Tree> expected;

@@ -27,7 +27,7 @@ class TestDirectory {
     TestDirectory& operator=(const TestDirectory&) = delete;
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    // Names of its entries except the marker.
+    // Names of the directory's entries except the marker.
     [[nodiscard]] std::vector<std::string> entries() const;
 
   private:

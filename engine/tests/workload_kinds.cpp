@@ -189,7 +189,7 @@ TEST_CASE("all ranks of all nodes get all data, and the file is read as often as
         const std::uint64_t nodes = (7 + per_node - 1) / per_node;
         for (const int readers : {0, 1, 2, 5}) {
             for (const bool broadcast : {false, true}) {
-                // Sizes that divide the file, that do not, and that exceed it.
+                // Sizes that divide the file, that do not divide the file, and that exceed the file.
                 for (const int transfer_bytes : {4096, 10000, 1000000}) {
                     if (broadcast && readers == 0) continue;
                     INFO(per_node, " ranks per node, ", readers, " readers, broadcast ", broadcast, ", ",

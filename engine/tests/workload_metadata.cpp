@@ -1,4 +1,4 @@
-// Metadata operations: the items that they create, access and leave, and what they change of them.
+// Metadata operations: the items that they create, access and leave, and the changes that they make to items.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -168,7 +168,7 @@ TEST_CASE("files opened read-write may exist already, and must be writable") {
 }
 
 TEST_CASE("no two sectors of the data of files are equal") {
-    // Larger than the buffer, with a short last sector, and exactly one sector.
+    // Files larger than the buffer, with a short last sector, and of exactly one sector.
     for (const std::uint64_t bytes : {2'500'001U, 3901U, 512U}) {
         const Json data = {{"items", 3}, {"file_bytes", bytes}, {"directory", "shared"}};
         Stage stage(2, {metadata("create", "file-create", data),

@@ -39,7 +39,7 @@ TransferPhase phase_of(Layout layout, Access access) {
     return phase;
 }
 
-// Counts how often each transfer of a file of `bytes` bytes is done.
+// Counts how often each transfer of a file of `bytes` bytes occurs.
 class Coverage {
   public:
     Coverage(std::uint64_t bytes, std::uint64_t transfer) : transfer_(transfer), times_(bytes / transfer) {}
@@ -173,8 +173,8 @@ TEST_CASE("a cache of half the file has the expected hit rate for shuffled passe
     const Region region{
         .base = 0, .run_bytes = kPlaces * 8, .stride = kPlaces * 8, .transfer_bytes = 8, .transfers = kPlaces};
     // If each pass is shuffled anew, the transfer at position x of one pass and y of the next hits if fewer than half
-    // of the others were used in between. Its probability is 1/8. With independent draws it is 1/2, less while the
-    // cache adapts.
+    // of the others were used in between. The probability of a hit is 1/8. With independent draws it is 1/2, or less
+    // while the cache adapts.
     const double shuffled = share_of_hits(Shuffled(region, Permutation(kPlaces, 3)), kPlaces, 6, kPlaces / 2);
     CHECK(shuffled > 0.09);
     CHECK(shuffled < 0.16);

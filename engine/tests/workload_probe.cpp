@@ -231,7 +231,7 @@ TEST_CASE("all parts run at the same time") {
                                      {mixed({part(1, stats("one", {{"seconds", 0.2}})),
                                              part(1, stats("two", {{"files", "p2"}, {"seconds", 0.2}}))})});
     const Json parts = answers.sample("both").at("parts");
-    // Each starts before the other one ends.
+    // Each part starts before the other part ends.
     for (const auto& [mine, other] : {std::pair{0, 1}, std::pair{1, 0}})
         CHECK(column(parts.at(mine), 1).front() < column(parts.at(other), 2).front());
 }

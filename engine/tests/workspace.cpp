@@ -189,7 +189,7 @@ TEST_CASE("for any shape of tree, processes remove about equal shares, and the t
                 threads.reserve(kProcesses);
                 for (std::uint32_t i = 0; i < kProcesses; ++i) {
                     threads.emplace_back([&, i] {
-#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in different tables for one descriptor
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer takes equal numbers in different tables for one descriptor
                         CHECK(::unshare(CLONE_FILES) == 0);
 #endif
                         begun.arrive_and_wait();

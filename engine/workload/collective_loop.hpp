@@ -12,8 +12,8 @@
 
 namespace strakes {
 
-// Agreement of all ranks on when to stop. They agree about twenty times a second or every 64 calls, and more often
-// shortly before the deadline. Each agreement sets the number of calls until the next one.
+// Agreement of all ranks on when to stop. The ranks agree about twenty times a second or every 64 calls, and more often
+// shortly before the deadline. Each agreement sets the number of calls until the next agreement.
 class GoingOn {
   public:
     GoingOn(const LoopSetting& loop, std::uint64_t start) : loop_(loop), clock_(loop.setting.clock), last_(start) {}

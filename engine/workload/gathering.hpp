@@ -111,8 +111,8 @@ struct GatherSetting {
     [[nodiscard]] bool stamps() const noexcept { return phase.pattern == Pattern::stamped; }
 };
 
-// Called by the members other than the writer. Return false if a halt came first. A member sends an empty message when
-// it is out of time, and a second one if the writer already expects its next piece.
+// Called by the members other than the writer. Return false if a halt came first. A member that is out of time sends an
+// empty message, and a second empty message if the writer already expects the member's next piece.
 bool send_pieces(const GatherSetting& gather, RankResult& result);
 // Members wait until the writer has closed the file and then released them.
 bool wait_for_writer(const GatherSetting& gather);

@@ -16,7 +16,7 @@ class ItemTree {
   public:
     using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
 
-    // The tree of one owner, or the shared one, as accessed by a rank.
+    // The tree of one owner, or the shared tree, as accessed by a rank.
     ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner, std::uint32_t rank)
         : setting_(setting),
           name_(entry_of(phase, owner)),
@@ -27,7 +27,7 @@ class ItemTree {
 
     [[nodiscard]] std::uint32_t leaves() const noexcept { return leaves_; }
 
-    // Create all directories unless a halt comes first. Existing ones are accepted.
+    // Create all directories unless a halt comes first. Existing directories are accepted.
     [[nodiscard]] Workload::Outcome make() const { return make_one(Io::root(setting_.root, rank_), name_, 0); }
 
     // Open the leaves [first, last) and append them to `into`.

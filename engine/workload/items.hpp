@@ -120,7 +120,7 @@ class ItemBelow {
     // Return whether a directory's path fits. Paths of every valid plan fit: a set's name, an owner, and 16 levels with
     // at most 65,536 leaves.
     [[nodiscard]] static bool fits(std::string_view directory) noexcept { return directory.size() < kMostDirectory; }
-    // Set the directory of the items that follow. It must fit.
+    // Set the directory of the items that follow. The directory must fit.
     void enter(std::string_view directory) noexcept {
         directory.copy(text_.data(), kMostDirectory);
         text_[directory.size()] = '/';
@@ -155,8 +155,8 @@ class ItemBelow {
     std::array<char, kMostDirectory + ItemName::kRoom> text_{};
 };
 
-// An item's path in the plan's directory, "items.0.tree/b1/f12.000345". It is formatted for every item, as in programs
-// that hold no directory open.
+// An item's path in the plan's directory, "items.0.tree/b1/f12.000345". The path is formatted for every item, as in
+// programs that hold no directory open.
 class ItemPath {
   public:
     // `clear`: zero the whole buffer before each path, as mdtest does when it accesses existing items.
@@ -166,7 +166,7 @@ class ItemPath {
     [[nodiscard]] static bool fits(const std::string& directory) noexcept {
         return !directory.empty() && directory.size() + 1 + ItemName::kRoom <= PATH_MAX;
     }
-    // Set the directory of the items that follow. It must fit, and is not copied.
+    // Set the directory of the items that follow. The text must fit, and is not copied.
     void enter(const char* directory) noexcept { directory_ = directory; }
     void set(std::uint64_t index, bool renamed) noexcept {
         index_ = index;
@@ -250,7 +250,7 @@ class ItemLocator {
     std::uint64_t count_ = 0;
 };
 
-// A directory that is not open: its path relative to an open one.
+// A directory that is not open: its path relative to an open directory.
 struct LeafBelow {
     int root;
     std::string path;

@@ -143,7 +143,7 @@ class LibraryTransfer final : public TransferBase {
         }
         result.open = elapsed(before, setting_.clock.now());
         if (failed == 0 && seat_.rank == 0) result.hints = data_->hints();
-        // If a library fails on one rank, it fails on all ranks, but only the first of them knows the cause.
+        // If a library fails on one rank, it fails on all ranks, but only the first failing rank knows the cause.
         if (known != 0 && !knows_why) return std::nullopt;
         return failure;
     }

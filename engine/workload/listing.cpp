@@ -187,8 +187,8 @@ class Listing final : public Workload {
         return errno == 0 || fail("readdir", errno, path, result);
     }
 
-    // Return whether find descends into a directory: one of the items, or any outside the trees. The directories of a
-    // tree have their own tasks.
+    // Return whether find descends into a directory: a directory item, or any directory outside the trees. The
+    // directories of a tree have their own tasks.
     [[nodiscard]] bool enters(const Task& task, const std::string& path, std::string_view called) const {
         if (!task.foreign) return called.front() != 'b';
         return path != "." || trees_.find(called) == trees_.end();

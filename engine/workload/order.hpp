@@ -17,8 +17,8 @@ struct Region {
     std::uint64_t transfers = 0;
 };
 
-// Return the region of the rank at `place` among the `sharers` of a file. With access whole it is the whole file. With
-// random-whole only its size is used: the transfers are chosen from all that was written.
+// Return the region of the rank at `place` among the `sharers` of a file. With access whole, the region is the whole
+// file. With random-whole, only its size is used: the transfers are chosen from all that was written.
 inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::uint32_t place) noexcept {
     const std::uint64_t per_rank = phase.bytes_per_rank();
     const std::uint64_t transfer = phase.transfer_bytes;

@@ -19,9 +19,9 @@ struct Ages {
 // One set of data files. Rank r is the owner of file r, or of region r of the shared file.
 struct DataSet {
     std::uint32_t number = 0;                // within the plan: part of every file's pattern
-    const TransferPhase* written = nullptr;  // the phase that wrote it
+    const TransferPhase* written = nullptr;  // the phase that wrote the files
     std::vector<std::uint64_t> done;         // by owner: completed transfers, in the order of that phase
-    std::vector<Ages> ages;                  // by owner: ages of its part
+    std::vector<Ages> ages;                  // by owner: ages of the owner's part
     bool renews = true;                      // rewritten data gets a new age
     Ages before;                             // of all data when this phase began
     std::uint64_t age = 0;                   // of this phase's first pass; later passes have higher ages
@@ -39,7 +39,7 @@ struct PoolFile {
 // files.
 struct Pool {
     std::uint64_t first = 0, next = 0;
-    bool made = false;  // its directories exist
+    bool made = false;  // the pool's directories exist
     bool listed = false;
     std::vector<PoolFile> files;
     std::uint64_t bytes = 0;

@@ -33,7 +33,7 @@ class SampleRule {
     SampleRule(const TrainingPhase& phase, const Plan& plan, std::uint32_t set) noexcept
         : phase_(phase), seed_(plan.seed), salt_(plan.salt), key_(mix(mix(mix(plan.seed) + 2) + set)) {}
 
-    // Return the size of each sample of a file. It is clamped symmetrically, which preserves the mean.
+    // Return the size of each sample of a file. The deviation is clamped symmetrically, which preserves the mean.
     [[nodiscard]] std::uint64_t size_of(std::uint64_t file) const noexcept {
         const double stdev = static_cast<double>(phase_.sample_stdev_bytes);
         const double most = static_cast<double>(phase_.sample_bytes - 1);
@@ -119,7 +119,7 @@ class Batches {
         filled_.notify_all();
     }
 
-    // Called by the accelerator. Wait for its next batch and free its slot. Return false if over() became true first.
+    // Called by the accelerator. Wait for a batch and free the batch's slot. Return false if over() became true first.
     template <class Over>
     bool next(const Over& over) {
         std::unique_lock lock(mutex_);

@@ -53,7 +53,7 @@ struct NodeCounters {
 
 struct Tally : PhaseDetails {
     std::vector<RankRow> rows;  // of consecutive ranks
-    bool failed = false;        // at least one of them
+    bool failed = false;        // at least one rank has failed
     Start start;                // the worst of all ranks
     std::uint64_t data_ns = 0;  // spent on generating and verifying data, sum of all ranks
     Latencies latencies;

@@ -1,5 +1,5 @@
-// Training without an accelerator: readers fetch batches of samples. The rank takes them in order and sleeps for the
-// accelerator's computing time.
+// Training without an accelerator: readers fetch batches of samples. The rank takes the batches in order and sleeps for
+// the accelerator's computing time.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -281,7 +281,7 @@ class Training final : public Workload {
         }
     }
 
-    // Read one batch. Return false if it failed or was halted.
+    // Read one batch. Return false after a failure or a halt.
     bool bring_one(std::uint64_t batch, std::uint64_t reader, Pace& pace, Read& read) {
         Descriptor descriptor;
         std::uint64_t is_open = phase_.file_count;

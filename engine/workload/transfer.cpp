@@ -158,7 +158,7 @@ class Transfer : public TransferBase {
         const LoopEnd end = in_their_order([&](const auto& order) { return run_loop(loop, order, result); });
         done_ = end.in_order;
         if (end.failed) result.failure = describe(end, file_.path());
-        wear_out_.agree(done_);  // wakes the other ranks if this one finished early
+        wear_out_.agree(done_);  // wakes the other ranks if this rank finished early
     }
 
     void note_group() {
@@ -218,7 +218,7 @@ class Transfer : public TransferBase {
     TransferFile<Io> file_, own_file_;
     File data_;
     std::vector<Region> regions_;              // of the members, if this phase gathers
-    std::vector<std::uint64_t> members_done_;  // their completed transfers
+    std::vector<std::uint64_t> members_done_;  // completed transfers of the members
 };
 
 }  // namespace

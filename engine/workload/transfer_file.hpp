@@ -58,7 +58,7 @@ class TransferFile {
                        .remedy = wanted ? "Set direct to false." : "Set direct to true."};
     }
 
-    // Create the file's separate directory, if it has one. It may exist already.
+    // Create the file's separate directory, if the layout has one. The directory may exist already.
     Workload::Outcome make_directory() const {
         if (directory_.empty()) return std::nullopt;
         const int error = Io::make_directory(Io::root(setting_.root, rank_), directory_.c_str());

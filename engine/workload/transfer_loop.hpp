@@ -34,7 +34,7 @@ class WearOut {
 
     [[nodiscard]] bool wanted() const noexcept { return exchange_ != nullptr; }
     // Return the number of operations that every rank must reach, at least `done`. Waits for all ranks. Every rank must
-    // call it in its timed section, even if it has finished or failed. Only the first call of a rank counts.
+    // call this function in its timed section, even after a failure. Only the first call of a rank counts.
     std::uint64_t agree(std::uint64_t done) {
         if (!wanted() || agreed_) return done;
         agreed_ = true;

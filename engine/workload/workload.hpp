@@ -139,7 +139,7 @@ struct CacheState {
     std::uint64_t file_bytes = 0;
     std::uint64_t resident_before_bytes = 0;
     std::uint64_t resident_after_bytes = 0;
-    std::uint64_t error_bytes = 0;  // upper limit for either value, if it is from a sample
+    std::uint64_t error_bytes = 0;  // upper limit of the error of either value; 0 without sampling
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
@@ -204,13 +204,13 @@ struct PhaseDetails {
     std::uint64_t read_bytes = 0;   // stage: read from the file system
     std::uint64_t held_ns = 0;      // held back by the impact limits
     std::uint32_t queue_depth = 0;  // maximum of requests in flight
-    bool out_of_time = false;       // stopped by the deadline of its rule
+    bool out_of_time = false;       // stopped by the deadline of the stop rule
     bool direct = true;             // as read back from the descriptors
     CacheState cache;
     PoolCount pool;
     Listed listed;
     Trained trained;
-    Hints hints;  // in effect; only from rank 0, which has the merged tally, so they are not packed
+    Hints hints;  // in effect; only from rank 0, which has the merged tally, so hints are not packed
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {

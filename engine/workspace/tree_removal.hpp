@@ -227,7 +227,7 @@ class TreeRemoval {
             for (std::uint32_t thread = 0; thread < share.threads; ++thread)
                 pieces_.push_back({.shared = i, .name = {}, .part = share.number * share.threads + thread});
     }
-    // Open a shared directory once per rank. Return -1 if it is gone or on another device.
+    // Open a shared directory once per rank. Return -1 if the directory is gone or on another device.
     [[nodiscard]] int directory_of(std::size_t shared, Opened& opened) const {
         if (shared == 0) return directory_;
         const auto there = opened.find(shared);

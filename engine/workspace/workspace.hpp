@@ -43,7 +43,7 @@ class Workspace {
 
     [[nodiscard]] bool inside_ceph() const noexcept { return inside_ceph_; }
     [[nodiscard]] bool with_objects() const noexcept { return with_objects_; }
-    // Remove all objects of the plan, then the note about them.
+    // Remove all objects of the plan, then the note about the objects.
     [[nodiscard]] std::optional<Failure> remove_objects(std::atomic<std::uint64_t>& removed);
     // Close the descriptors, so that another process can remove the directory.
     void close() {
@@ -75,7 +75,7 @@ class Workspaces {
   public:
     using Fault = Workspace::Fault;
 
-    // Uses `id` in each of the directories. A directory in a Ceph file system or a bucket must be the only one.
+    // Uses `id` in each of the directories. A directory in a Ceph file system or a bucket must be the only directory.
     Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects);
 
     // As in Workspace, for all directories. If make() fails, no directory remains.

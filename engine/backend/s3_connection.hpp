@@ -98,7 +98,7 @@ class S3Connection {
     // NOLINTBEGIN(readability-redundant-member-init)
     struct Wish {
         std::string_view method;
-        std::string key;  // of an object; empty if the request concerns the bucket
+        std::string key;  // key of an object; empty if the request concerns the bucket
         NamedTexts query = {};
         NamedTexts headers = {};
         std::span<const std::byte> body = {};

@@ -80,7 +80,7 @@ class ClockRelation {
   private:
     bool known_ = false;
     std::int64_t low_ = 0, high_ = 0;
-    std::uint64_t at_ = 0;  // by this clock
+    std::uint64_t at_ = 0;  // time of the last answer by this clock
 };
 
 class Clocks {

@@ -45,7 +45,7 @@ class Crew {
     virtual void say_heartbeat(Output& /*output*/, const std::string& /*plan_id*/) {}
     // A lost process. The plan and the session cannot continue without this process.
     struct Gone {
-        std::optional<Team::Rank> rank;  // in the running plan, if the process takes part
+        std::optional<Team::Rank> rank;  // rank in the running plan, if the process takes part
         std::string host;
         Failure failure;
     };

@@ -123,7 +123,7 @@ class FollowingCrew final : public ProcessCrew {
 
     bool leads_;  // this process leads its node
     Wire<Beat, Order> wire_;
-    LocalRanks local_;  // of the node; only this rank if this process does not lead
+    LocalRanks local_;  // ranks of the node; only this rank if this process does not lead
     Descriptor ready_;  // an epoll descriptor for wire_ and local_
     Order order_;
     Beat said_;

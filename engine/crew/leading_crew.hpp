@@ -243,7 +243,7 @@ class LeadingCrew final : public ProcessCrew {
                                  .remedy = std::move(remedy)}};
     }
 
-    std::vector<std::unique_ptr<OtherNode>> nodes_;  // by number; null for this node
+    std::vector<std::unique_ptr<OtherNode>> nodes_;  // nodes by number; null for this node
     LocalRanks local_;
     Descriptor ready_;  // an epoll descriptor for the connections of nodes_ and local_
     Order told_;
@@ -253,7 +253,7 @@ class LeadingCrew final : public ProcessCrew {
     std::thread teller_;
     Time::time_point looked_at_;
     std::chrono::milliseconds gone_after_;
-    Silence silence_;  // of other nodes
+    Silence silence_;  // silence of the other nodes
     std::optional<Gone> gone_;
     bool signalled_ = false;
 };

@@ -153,7 +153,7 @@ class LocalRanks {
     }
 
     std::vector<std::uint32_t> ranks_;
-    std::vector<std::unique_ptr<Other>> others_;  // by place; null for the leader
+    std::vector<std::unique_ptr<Other>> others_;  // ranks by place in the node; null for the leader
     Descriptor ready_;                            // an epoll descriptor for the connections of others_
     Silence silence_;
     std::uint64_t plan_ = 0;

@@ -215,11 +215,11 @@ class ProcessCrew : public Crew {
     World& world_;
     int news_;
     std::vector<Crowd::Rank> ranks_;    // number in the crowd, by rank of the plan
-    std::unique_ptr<Members> members_;  // of the running plan
+    std::unique_ptr<Members> members_;  // members of the running plan
     std::uint64_t number_ = 0;          // of the plan in this session
 
   private:
-    std::vector<Part> parts_;  // by node
+    std::vector<Part> parts_;  // parts by node
     mutable std::mutex failure_mutex_;
     std::string failure_;
 };

@@ -114,7 +114,7 @@ class Switchboard {
     void stop();
 
     Descriptor listener_;
-    in_port_t port_ = 0;  // for TCP, in network byte order
+    in_port_t port_ = 0;  // TCP port, in network byte order
     std::string name_;    // of the Unix socket
     Secret secret_{};
     std::string why_;

@@ -192,7 +192,7 @@ std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_
 // Return the age of the first word, which must be complete. Return `likely` if the age is not in `oldest` … `age`.
 std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, std::uint64_t offset,
                      std::uint64_t likely) noexcept {
-    constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // of kAge, modulo 2^64
+    constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // inverse of kAge, modulo 2^64
     static_assert(kAge * kInverse == 1);
     Content first = content;
     first.age = first.oldest = 0;

@@ -44,7 +44,7 @@ struct Content {
 void fill(std::span<std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
 struct Mismatch {
-    std::uint64_t offset_bytes;  // in the file
+    std::uint64_t offset_bytes;  // offset in the file
     std::byte expected;
     std::byte found;
 };

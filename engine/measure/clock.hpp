@@ -63,7 +63,7 @@ class Clock {
 };
 
 struct Timeline {
-    Clock clock = Clock::system();  // of this node
+    Clock clock = Clock::system();  // clock of this node
     std::int64_t offset_ns = 0;     // rank 0's clock minus this one
 
     [[nodiscard]] std::uint64_t at(std::uint64_t ticks) const noexcept {

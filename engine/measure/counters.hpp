@@ -39,7 +39,7 @@ struct Counters {
 
 struct CounterDelta {
     CpuTimes cpu;
-    std::uint64_t memory_available_bytes = 0;  // at the end
+    std::uint64_t memory_available_bytes = 0;  // available memory at the phase's end
     std::uint64_t page_cache_before_bytes = 0;
     std::uint64_t page_cache_after_bytes = 0;
     NetworkBytes network;

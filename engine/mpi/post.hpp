@@ -138,7 +138,7 @@ class MpiPost final : public Post {
 
     MPI_Comm everybody_ = MPI_COMM_NULL;
     std::map<std::vector<Rank>, MPI_Comm> some_;
-    MPI_Comm messages_ = MPI_COMM_NULL;  // for exchanges
+    MPI_Comm messages_ = MPI_COMM_NULL;  // communicator for exchanges
     Rank rank_ = 0;
     Rank size_ = 1;
     std::uint64_t longest_nap_ns_;

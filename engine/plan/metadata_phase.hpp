@@ -56,7 +56,7 @@ struct MetadataPhase {
     std::string name;
     MetadataOperation operation{};
     Backend backend = Backend::posix;
-    std::uint32_t queue_depth = 1;  // as in a transfer phase; no backend supports more than 1
+    std::uint32_t queue_depth = 1;  // as in a transfer phase; no backend supports a depth above 1
     std::string files = "items";
     Directory directory{};
     std::uint64_t items = 0;

@@ -26,7 +26,7 @@ struct ProbePhase {
     ProbeOperation operation{};
     Backend backend = Backend::posix;
     std::string files = "probe";
-    double rate_per_s = 0;  // per rank
+    double rate_per_s = 0;  // operations per second and rank
     double seconds = 0;
     std::uint64_t file_bytes = 0;
     bool log = false;
@@ -90,7 +90,7 @@ inline constexpr auto kFlowCalls =
 struct FlowOperation {
     FlowCall call{};
     std::uint64_t bytes = 0;       // 0: the whole file
-    std::uint64_t unit_bytes = 0;  // per call; 0: the phase's unit
+    std::uint64_t unit_bytes = 0;  // bytes per call; 0: the phase's unit
 };
 
 struct SmallFilesPhase {
@@ -171,7 +171,7 @@ struct TrainingPhase {
     std::uint64_t prefetch_batches = 2;  // read-ahead limit; see ahead()
     std::uint64_t compute_ns = 0;        // per step
     std::uint64_t compute_stdev_ns = 0;
-    std::uint64_t steps = 0;  // per rank; 0: as many as the samples allow
+    std::uint64_t steps = 0;  // steps per rank; 0: all that the samples allow
     Shuffle shuffle = Shuffle::none;
     Cache cache = Cache::as_is;
     bool verify = false;

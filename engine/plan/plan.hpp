@@ -47,7 +47,7 @@ inline constexpr auto kPages = names_of<Pages>("normal", "transparent", "huge");
 
 struct Plan {
     std::uint32_t seed = 0;
-    std::uint64_t salt = 0;  // of the data; derived from directory and request, not from the plan
+    std::uint64_t salt = 0;  // makes the data unique; derived from directory and request, not from the plan
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // upper limit
     std::uint64_t memory_hog_bytes = 0;           // allocated on every node while the plan runs

@@ -82,7 +82,7 @@ class Report {
 struct Node {
     std::string host;
     std::vector<std::uint32_t> ranks;
-    std::vector<int> pids;  // by rank
+    std::vector<int> pids;  // process ids by rank
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {

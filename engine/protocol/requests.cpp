@@ -13,7 +13,7 @@ namespace strakes {
 
 namespace {
 
-constexpr double kMostSeconds = 31'536'000;  // a year
+constexpr double kMostSeconds = 31'536'000;  // a year; longer limits are refused
 constexpr double kMostProgressS = 60;
 constexpr std::size_t kMostIdCharacters = 64;
 constexpr std::size_t kMostDirectories = 1024;

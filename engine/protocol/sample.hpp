@@ -14,9 +14,9 @@ namespace strakes {
 
 struct PhaseOutcome {
     const Plan& plan;
-    std::size_t index;  // of the phase
+    std::size_t index;  // index of the phase in the plan
     const Timeline& timeline;
-    const Tally& tally;  // of all ranks
+    const Tally& tally;  // results of all ranks
     bool cancelled = false;
     Impact impact{};
 };

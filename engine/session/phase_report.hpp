@@ -132,7 +132,7 @@ class PhaseReport {
     const Workspaces& workspaces_;
     PlanWatch& watch_;
     Gathered<RankResult> results_;
-    Start start_;  // of the first rank of this process
+    Start start_;  // start of the first rank of this process
     Counters counters_before_;
     CounterDelta counters_;
 };

@@ -55,7 +55,7 @@ class PlanCleaning {
     struct Outcome {
         bool cleaned = false;  // nothing is left
         std::vector<std::string> left;
-        std::optional<Failure> failure = std::nullopt;  // of the first path that could not be removed
+        std::optional<Failure> failure = std::nullopt;  // why the first remaining path was not removed
     };
     // Return the result at rank 0, after all ranks have returned from work().
     [[nodiscard]] Outcome outcome() {

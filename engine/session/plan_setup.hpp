@@ -70,7 +70,7 @@ class PlanSetup {
 
     [[nodiscard]] std::optional<Fault> memory_fault() const {
         std::uint64_t largest = 0, staged = 0;
-        std::map<std::string_view, std::uint64_t> sizes;  // of shared files
+        std::map<std::string_view, std::uint64_t> sizes;  // sizes of shared files by name
         for (const Phase& phase : request_.plan.phases) {
             if (const auto* transfer = std::get_if<TransferPhase>(&phase)) {
                 largest = std::max(largest, buffer_bytes_of(*transfer));

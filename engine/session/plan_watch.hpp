@@ -271,7 +271,7 @@ class PlanWatch {
     int news_;
     Timeline timeline_;
     Gathered<Progress> progress_;    // of the ranks of this process
-    std::vector<OtherNode> others_;  // by node; only at rank 0, for its watching thread
+    std::vector<OtherNode> others_;  // state by node; only at rank 0, for its watching thread
     Gathered<OperationLog> logs_;
     Gathered<Latencies> latencies_;
 

@@ -15,8 +15,8 @@ namespace strakes {
 
 struct Joining {
     Post& post;
-    std::string introduction;  // of this process (Crowd::introduction())
-    std::string_view version;  // of this engine
+    std::string introduction;  // description of this process (Crowd::introduction())
+    std::string_view version;  // version of this engine
     std::string library;       // name of the library behind `post`
     std::uint32_t tasks = 0;   // number of tasks according to the launcher; 0: unknown
     int input = -1;            // descriptor from which rank 0 reads plans

@@ -59,7 +59,7 @@ class ThreadStart {
     std::uint32_t threads_;
     bool crowded_;
     std::mutex mutex_;
-    Processors taken_;  // by the threads that have arrived
+    Processors taken_;  // processors of the threads that have arrived
     std::atomic<std::uint32_t> come_{0};
     std::atomic<std::uint64_t> start_{0};  // ticks; 0 until the last thread has arrived
 };

@@ -169,7 +169,7 @@ Json default_of(const Row& row, const Body& defaults) {
     else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
         return name_in(row.rule.names, value);
     else if constexpr (std::is_same_v<Rule, Form>)
-        return {};  // a Form has its own tests of defaults
+        return {};  // the defaults of a Form have separate tests
     else
         return json_of(value);
 }

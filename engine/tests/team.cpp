@@ -135,7 +135,7 @@ namespace {
 
 constexpr std::uint32_t kRanks = 4096;
 constexpr std::uint32_t kRanksPerNode = 32;
-constexpr std::uint64_t kCalls = 2000;  // per rank, with latencies from microseconds to a second
+constexpr std::uint64_t kCalls = 2000;  // calls per rank, with latencies from microseconds to a second
 
 Tally tally_of(std::uint32_t rank) {
     std::mt19937_64 random(rank);

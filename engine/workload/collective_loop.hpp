@@ -22,7 +22,7 @@ class GoingOn {
     [[nodiscard]] bool stop(bool failed) {
         if (left_-- > 0) return false;
         const std::uint64_t now = clock_.now();
-        const bool late = between_ > 0 && now >= loop_.deadline;  // at least one call, as in transfer_loop()
+        const bool late = between_ > 0 && now >= loop_.deadline;  // allows one call, as transfer_loop() does
         const bool over = failed || loop_.setting.halted();
         // most_of_all() takes maxima, so kMost - n yields the smallest number of calls that a rank wants.
         const auto agreed =

@@ -48,10 +48,10 @@ std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t>
 }
 
 struct Piece {
-    std::uint32_t place = 0;  // of the owner in the group
+    std::uint32_t place = 0;  // place of the owner in the group
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    bool followed = false;  // by another piece of the same run
+    bool followed = false;  // another piece of the same run follows
 };
 
 // Iterates over the pieces of some members of a group in file order.
@@ -100,7 +100,7 @@ struct GatherSetting {
     const Seat& seat;
     const TransferPhase& phase;
     const Group& group;
-    std::span<const Region> regions;  // of the members
+    std::span<const Region> regions;  // regions of the members
     std::span<std::byte> buffer;      // room for two pieces
     Content content;
     std::uint64_t deadline;
@@ -129,7 +129,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     const Clock clock = gather.setting.clock;
     const std::uint32_t mine = gather.group.place_of(gather.seat.rank);
     Exchange& exchange = *gather.seat.exchange;
-    Histogram& waits = *gather.seat.latencies.waits;  // for pieces
+    Histogram& waits = *gather.seat.latencies.waits;  // times of waiting for pieces
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
     Pace pace = gather.setting.pace(result.start, gather.group.groups);

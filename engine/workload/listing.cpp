@@ -33,7 +33,7 @@ bool is_directory(int parent, const dirent& entry) noexcept {
 
 // A directory to read. If several ranks share the directory, each takes the entries whose names hash to its number.
 struct Task {
-    std::string path;  // below the plan's directory
+    std::string path;  // path below the plan's directory
     std::uint32_t place = 0;
     std::uint32_t sharers = 1;
     bool foreign = false;  // outside the item trees: find descends into all directories

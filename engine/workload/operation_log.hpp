@@ -52,7 +52,7 @@ class OperationLog {
     }
 
   private:
-    std::mutex mutex_;  // for clear() and take()
+    std::mutex mutex_;  // protects clear() and take()
     std::vector<LoggedOperation> rows_;
     std::atomic<std::size_t> written_{0};
     std::atomic<std::uint64_t> start_{0};

@@ -58,7 +58,7 @@ struct PlanState {
     explicit PlanState(const Plan& plan);
 
     std::map<std::string, DataSet> data;
-    std::map<std::string, std::vector<Items>> files, directories;  // by owner
+    std::map<std::string, std::vector<Items>> files, directories;  // items by owner
     std::map<std::string, PoolsOfSet> pools;
     std::map<std::string, std::uint32_t> samples;  // number within the plan, by name of the set
 };

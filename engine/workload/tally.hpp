@@ -52,12 +52,12 @@ struct NodeCounters {
 };
 
 struct Tally : PhaseDetails {
-    std::vector<RankRow> rows;  // of consecutive ranks
+    std::vector<RankRow> rows;  // rows of consecutive ranks
     bool failed = false;        // at least one rank has failed
     Start start;                // the worst of all ranks
     std::uint64_t data_ns = 0;  // spent on generating and verifying data, sum of all ranks
     Latencies latencies;
-    std::vector<RankFailure> failures;  // at most kMostFailures
+    std::vector<RankFailure> failures;  // the first kMostFailures failures
     std::vector<NodeCounters> nodes;
     std::vector<Tally> parts;  // of a mixed phase: the same ranks by part, without failures and nodes
 

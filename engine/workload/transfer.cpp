@@ -61,7 +61,7 @@ class Transfer : public TransferBase {
             else
                 transfer(result);
         }
-        wear_out_.agree(0);  // in case the file could not be opened
+        wear_out_.agree(0);  // needed if the file could not be opened
         // After a failure or a halt, do not wait until data is written back.
         const bool orderly = !result.failure && !setting_.halted();
         if (orderly && phase_.sync != Sync::none && opens_file()) close(result, phase_.sync == Sync::fsync);

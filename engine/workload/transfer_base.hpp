@@ -113,7 +113,7 @@ class TransferBase : public Workload {
         else if (passes > 0 && covers())
             ages.oldest = ages.newest - (even ? 0 : 1);
         else if (shared() || merged())
-            ages.oldest = set_.before.oldest;  // of parts that other ranks wrote in earlier phases
+            ages.oldest = set_.before.oldest;  // other ranks wrote parts in earlier phases
     }
     // Return whether each pass writes all existing data of the owner's part.
     [[nodiscard]] bool covers() const noexcept {
@@ -237,7 +237,7 @@ class TransferBase : public Workload {
     const TransferPhase& phase_;
     DataSet& set_;
     std::uint32_t owner_;
-    Group group_;  // of the owner, if the phase has writers
+    Group group_;  // group of the owner, if the phase has writers
     Buffer buffer_;
     WearOut wear_out_;
     std::uint64_t count_ = 0;  // transfers of one pass

@@ -59,7 +59,7 @@ struct LoopSetting {
     std::uint64_t choice_key;                            // seed for the choice of reads, and for sizes
     std::span<const SizeShare> read_sizes, write_sizes;  // empty: the whole buffer
     bool stamp, verify, repeat;
-    bool synchronise;  // after each write
+    bool synchronise;  // whether to synchronise after each write
     std::uint64_t deadline;
     Pace pace;
     WearOut* wear_out;  // null if the deadline ends the loop
@@ -126,7 +126,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
     Pace pace = loop.pace;
     LoopEnd end;
     std::uint64_t before = clock.now();
-    std::uint64_t chosen = 0;  // in all passes
+    std::uint64_t chosen = 0;  // number of random choices in all passes
     std::uint64_t count = loop.count, deadline = loop.deadline;
     for (std::uint64_t pass = 0; loop.count > 0; ++pass) {
         order.restart(pass);

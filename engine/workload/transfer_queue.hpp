@@ -155,8 +155,8 @@ class QueuedLoop {
     RoundPace pace_;
     Content content_;  // written by this pass
     LoopEnd end_;
-    std::uint64_t begun_ = 0;   // in this pass
-    std::uint64_t chosen_ = 0;  // in all passes
+    std::uint64_t begun_ = 0;   // transfers begun in this pass
+    std::uint64_t chosen_ = 0;  // number of random choices in all passes
     std::uint64_t pass_ = 0;
     bool stopping_ = false;
 };

@@ -52,7 +52,7 @@ struct PhaseSetting {
     std::size_t index;
     PlanState& state;
     int root;                 // descriptor of the plan's directory
-    const std::string& name;  // of that directory, for messages
+    const std::string& name;  // name of the plan's directory, for messages
     const Clock& clock;
     const std::atomic<Halt>& halt;
     Impact impact{};
@@ -76,7 +76,7 @@ struct PhaseSetting {
 // Latencies of a phase's calls.
 struct Latencies {
     Histogram calls;
-    std::unique_ptr<Histogram> reads;  // with the operation mixed, whose writes are in `calls`
+    std::unique_ptr<Histogram> reads;  // with the operation mixed; its writes are in `calls`
     std::unique_ptr<Histogram> waits;  // writers: for a piece; probes: from due to begun; training: for a batch
     std::vector<Histogram> of_flow;    // small files: one for each FlowCall, in place of all others
 
@@ -159,7 +159,7 @@ struct CacheState {
 struct PoolCount {
     std::uint64_t before_files = 0;
     std::uint64_t after_files = 0;
-    std::uint64_t bytes = 0;  // of the files this plan made
+    std::uint64_t bytes = 0;  // size of the files that this plan made
     std::uint64_t loops = 0;  // transactions, or iterations of the flow
 
     void add(const PoolCount& other) noexcept {
@@ -185,7 +185,7 @@ struct Listed {
 struct Trained {
     std::uint64_t ranks = 0;
     std::uint64_t steps = 0;
-    std::uint64_t compute_ns = 0;  // in all steps
+    std::uint64_t compute_ns = 0;  // computing time of all steps
     std::uint64_t wait_ns = 0;     // for batches
     double utilisation = 0;        // sum of the fractions of all ranks
 

@@ -29,7 +29,7 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint32_t kMostRanks = 1500;  // in one process, since each rank needs descriptors
+constexpr std::uint32_t kMostRanks = 1500;  // ranks in one process, since each rank needs descriptors
 // The watching threads have a higher priority, and those of leaders, which report to rank 0, the highest: on real nodes
 // heartbeats need not wait for a processor. Without the privilege to raise priorities this has no effect.
 constexpr int kWatchersNice = -10, kLeadersNice = -20;
@@ -105,7 +105,7 @@ class PostOffice {
     struct Box {
         std::mutex mutex;
         std::condition_variable changed;
-        std::deque<std::pair<Rank, std::string>> letters;  // with their senders
+        std::deque<std::pair<Rank, std::string>> letters;  // messages with their senders
     };
 
     void deliver(Rank from, Rank to, std::string bytes) {
@@ -129,7 +129,7 @@ class PostOffice {
 
     Shape shape_;
     std::uint32_t mine_;
-    std::vector<std::unique_ptr<Box>> boxes_;  // by rank; null for ranks of other processes
+    std::vector<std::unique_ptr<Box>> boxes_;  // mailboxes by rank; null for ranks of other processes
     std::vector<Descriptor> streams_;          // by process
     std::vector<std::mutex> writing_;
     std::vector<std::thread> readers_;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from strakes.base.language import gettext
 from strakes.base.units import format_value
@@ -120,8 +121,13 @@ class Population(Study):
             return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            message = "No sudden change of the rate is found up to {files} files; that of StorNext came at 40 million."
-            text = gettext(message, files=f"{where[-1]:,.0f}")
+            third = len(values) // 3
+            first, last = (f"{median(some):,.0f}" for some in (values[:third], values[-third:]))
+            message = (
+                "No sudden change of the rate is found up to {files} files: {first} files/s in the first third of the "
+                "rounds, {last} in the last third. StorNext's change came at 40 million."
+            )
+            text = gettext(message, files=f"{where[-1]:,.0f}", first=first, last=last)
             return [self.finding("bend", text, "measured", evidence)]
         return [
             self.finding(

@@ -121,8 +121,7 @@ class Population(Study):
             return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            third = len(values) // 3
-            first, last = (f"{median(some):,.0f}" for some in (values[:third], values[-third:]))
+            first, last = (f"{median(some):,.0f}" for some in (values[: len(values) // 3], values[-len(values) // 3 :]))
             message = (
                 "No sudden change of the rate is found up to {files} files: {first} files/s in the first third of the "
                 "rounds, {last} in the last third. StorNext's change came at 40 million."

@@ -46,13 +46,13 @@ the kernel walks in every call. `strakes run mdtest` makes mdtest's own calls, f
 mdtest (seven pairs on tmpfs: stat 1.02, 0.99 to 1.05; read 1.02, 1.01 to 1.04). `python -m bench.command_lines`
 compares the two like with like. The rest of a ratio is what an application gains from descriptors on tmpfs.
 
-A whole `strakes run ior -b 1m` on tmpfs takes 0.23 s of processor time, four to five times the 0.05 s of `ior -b 1m`.
-A factor of 3 is not reached in Python: the interpreter, its library and click take 0.04 s to start, the modules 0.09 s
-(half of it for 130 dataclasses), six to eight visits and their results 0.03 s, four processes in which calls on a file
-system cannot block the command 0.04 s, and the engine 0.02 s (half of it to open libcephfs, where that is installed).
-These were measured on a machine with other load, with modules that have byte code, as installed ones have. With
-`PYTHONDONTWRITEBYTECODE` a checkout compiles them in each run, which takes another 0.1 to 0.2 s. `python -m
-bench.command_lines --whole` repeats the comparison.
+A whole `strakes run ior -b 1m` on tmpfs takes about 0.27 s of processor time, five to six times the 0.05 s of
+`ior -b 1m`. A factor of 3 is not reached in Python: the interpreter, its library and click take 0.04 s to start, the
+modules 0.09 s (half of it for 130 dataclasses), six to eight visits and their results 0.03 s, four processes in which
+calls on a file system cannot block the command 0.04 s, the engine 0.02 s (half of it to open libcephfs, where that is
+installed), and the end of both Python processes 0.05 s. These were measured on a machine with other load, with modules
+that have byte code, as installed ones have. With `PYTHONDONTWRITEBYTECODE` a checkout compiles them in each run, which
+takes another 0.1 to 0.2 s. `python -m bench.command_lines --whole` repeats the comparison.
 
 The peers are those found on PATH. They are not part of strakes: most distributions have packages of fio and Postmark;
 IOR (with mdtest) and elbencho are built from source. `--mpiexec` names the launcher of the MPI that IOR is built with.

@@ -134,6 +134,8 @@ VALUES = {
     "elbencho-1.6.csv": {"write": [1000, 1100]},
     "elbencho-services.txt": {"write": [2630]},
     "fio-2.2.json": {"old-read": [2.0], "old-read-operations": [512]},
+    # Services and coordinator printed at the same time: only rows that agree with the coordinator's total are read.
+    "elbencho-mixed.txt": {"write": [16889]},
     "fio-2.6-clients.json": {"all-clients-mixed": [1.0], "all-clients-mixed-operations": [250]},
     # Intermediate results of old fio are left out.
     "fio-2.16-intervals.json": {"steps-write": [0.5], "steps-write-operations": [128]},

@@ -29,23 +29,25 @@ _SETTINGS = (
 # The first line of an operation in the text, and a line with a rate. An entry is a file, directory, object or bucket.
 _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
+_TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
+_OF_SERVICES = "{1} tables of {0} without a heading between them: tables of services"
+_Rates = dict[str, float | None]
 
 
 @dataclass
 class _Phase:
-    """An operation of a run with its rates, and its total in MiB or entries.
+    """An operation of a run with its rates.
 
     Keys of the rates are "mib" and "entries"; for reads during a phase of writes, "read mib" and "read entries".
     """
 
     operation: str
-    rates: dict[str, float | None] = field(default_factory=dict)
+    rates: _Rates = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     version: str = ""
     began: str = ""
-    total: float = 0.0
 
 
 def read_csv(block: Block) -> Iterator[Result]:
@@ -85,41 +87,79 @@ def _of_row(row: Mapping[str, str]) -> _Phase:
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the table of a run. Operations that occur several times are repetitions, unless services printed them."""
-    phases = list(_blocks(block))
-    whole = list(_without_services(phases, any("Service now listening" in line for line in block.lines)))
-    runs = list(_runs(whole))
-    if not runs:
-        yield block.unread("the table has no rates")
-    left_out = f"{counted(len(phases) - len(whole), 'table')} left out, because each shows one service only"
-    yield from (replace(run, notes=(left_out,) if len(whole) < len(phases) else ()) for run in runs)
-
-
-def _blocks(block: Block) -> Iterator[_Phase]:
-    """Yield each operation of a table, with the rates of its parts."""
+    """Read the table of a run. An operation occurs in it once, or several times if services printed theirs as well."""
     command, began = block.search(r"^ *COMMAND LINE: (.*)$"), block.search(r"^ *ISO DATE: (.*)$")
-    _, operations = block.parts(_BLOCK.match)
-    for operation in operations:
-        phase = _Phase(operation.search(_BLOCK.pattern), command=command, began=began)
-        for line in operation.lines:
-            label, _, values = line.partition(" :")
-            value = number(values.split()[-1]) if values.split() else None
-            if match := _RATE.match(label.strip()):
-                kind = f"{'read ' if match[2] == 'read' else ''}{'mib' if match[1] in _MIB else 'entries'}"
-                # --dirstats adds rates of directories below the rates of files.
-                phase.rates.setdefault(kind, value * _MIB.get(match[1], 1.0) if value else None)
-            elif re.search(r"^Total Mi?B|\btotal$", label.strip()):
-                phase.total = phase.total or value or 0.0
-        yield phase
-
-
-def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Phase]:
-    """Yield the phases without the phases of services. These precede the master's phase, whose total is their sum."""
-    for _, group in itertools.groupby(phases, key=lambda phase: phase.operation):
+    services = len(re.findall(r"(?i)service now listening", block.text))
+    phases, unread, left_out = list[_Phase](), list[Unread](), 0
+    _, tables = block.parts(_BLOCK.match)
+    for operation, group in itertools.groupby(tables, key=lambda table: table.search(_BLOCK.pattern)):
         same = list(group)
-        total = sum(phase.total for phase in same[:-1])
-        is_sum = len(same) > 2 and total > 0 and math.isclose(total, same[-1].total, rel_tol=0.01)
-        yield from same[-1:] if serviced or is_sum else same
+        rows = [list(_rows(table)) for table in same]
+        rates = _of_coordinator(rows, services)
+        why = "the table of {} has rows of others" if len(same) == 1 else _OF_SERVICES
+        if not any(rows):
+            is_cut = same[-1] is tables[-1] and not any(line.strip() == "---" for line in same[-1].lines)
+            why, rates = "the table of {} is cut off", None if is_cut else {}
+        if rates is None:
+            unread.append(replace(same[-1].unread(why.format(operation, len(same))), first=same[0].first))
+        else:
+            left_out += len(same) - 1 if rates else 0
+            phases.append(_Phase(operation, rates, command=command, began=began))
+    runs = list(_runs(phases))
+    if not runs and not unread:
+        yield block.unread("the table has no rates")
+    note = f"{counted(left_out, 'table')} left out, because each shows one service only"
+    yield from (replace(run, notes=(note,) if left_out else ()) for run in runs)
+    yield from unread
+
+
+def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
+    """Yield rates, ``total mib``, ``total entries``, time (``ms``) and ``end`` of a table that has a rate or total."""
+    if not any(_RATE.match(label := line.partition(" :")[0].strip()) or _TOTAL.match(label) for line in table.lines):
+        return
+    for line in table.lines:
+        label, _, values = line.partition(" :")
+        value = number(values.split()[-1]) if values.split() else None
+        if line.strip() == "---":
+            yield "end", None
+        elif _BLOCK.match(line) and label.rstrip().endswith(" ms"):
+            yield "ms", value
+        elif match := _RATE.match(label.strip()) or _TOTAL.match(label.strip()):
+            unit = "mib" if match[1] in _MIB else "entries"
+            part = "total " if match.re is _TOTAL else "read " if match[2] == "read" else ""
+            yield part + unit, value * _MIB.get(match[1], 1.0) if value else None
+
+
+def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
+    """Return the rates of an operation, or None if they cannot be assigned to the table of the coordinator.
+
+    ``tables``: their rows. The total of the coordinator is the sum of the totals of its services. All write to the same
+    log, so rows may be mixed; then the coordinator's rates are those that agree with its total and a time.
+    """
+    # --dirstats adds rates of directories below the rates of files.
+    rates = [dict(reversed(table)) for table in tables]
+    is_mixed = any(
+        kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)
+    )
+    if len(tables) == 1:
+        return None if is_mixed else rates[0]
+    found: _Rates = {}
+    for unit in ("mib", "entries"):
+        values, totals, times_ms = (
+            [value for table in tables for kind, value in table if kind == wanted and value]
+            for wanted in (unit, f"total {unit}", "ms")
+        )
+        most = max(totals, default=0.0)
+        is_sum = len(totals) == len(tables) and math.isclose(sum(totals), 2 * most, rel_tol=0.01)
+        if not is_sum or (len(tables) == 2 and services != 1):
+            continue
+        if not is_mixed:
+            return next((one for one in reversed(rates) if one.get(f"total {unit}") == most), None)
+        matching = {rate for rate in values for ms in times_ms if math.isclose(rate * ms / 1000, most, rel_tol=0.01)}
+        if len(matching) == 1:
+            found[unit] = matching.pop()
+    kinds = {kind for table in tables for kind, _ in table if kind.endswith(("mib", "entries"))}
+    return found if found.keys() >= {kind for kind in kinds if "total" not in kind} and found else None
 
 
 def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:

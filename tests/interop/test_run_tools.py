@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
 from strakes.cli.main import run as strakes
+from strakes.interop import command_ior
 from strakes.interop.command_options import Translation, tool_of
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan_validate import validate_plan_document
@@ -99,10 +100,17 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
     assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
 
 
-def test_the_memory_option_of_ior_takes_a_size_or_a_percentage() -> None:
-    assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
+def test_the_memory_option_of_ior_takes_a_size_or_a_percentage(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert translate("ior", "-M 80%").plan.memory_hog_bytes == memory * 80 // 100
+    monkeypatch.setattr(command_ior, "memory_sizes", lambda: {"MemAvailable": memory // 2})
+    assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
+    assert translate("ior", "-M 20%").plan.memory_hog_bytes == memory * 20 // 100
+    # Other programs use half of the memory.
+    limited = translate("ior", "-M 80%")
+    assert limited.plan.memory_hog_bytes == memory // 2 // 100 * 75 and "-M 80%: " in limited.notes[0]
+    with pytest.raises(BadInputError) as refused:
+        translate("ior", f"-M {memory}")
+    assert "-M (memoryPerNode)" in refused.value.remedy
 
 
 def test_data_are_stamped_only_if_they_will_be_verified() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from strakes.base.errors import nearest_word
 from strakes.base.files import read_regular
+from strakes.base.memory import memory_sizes
+from strakes.base.units import format_bytes
 from strakes.interop import command_options as options
 
 OPTIONS = options.options_of("ior")
@@ -20,6 +22,8 @@ _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
+# Share of the available memory that -M may occupy. With 5 % more, the engine may refuse it when other programs start.
+_OCCUPIED_PERCENT = 75
 _MOST_SHOWN = 3  # tests in a message, whose length grows in proportion
 
 
@@ -110,11 +114,25 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of memory to occupy (-M): a size, or a percentage of the node's memory."""
-    share = re.fullmatch(r"(\d{1,2})%", command.text("M", ""))
+    """Return the bytes of memory to occupy (-M): a size, or, as in IOR, a percentage of the node's whole memory.
+
+    A percentage is limited to the memory that is available. Raises BadInputError for a size that is not.
+    """
+    text = command.text("M", "").strip()
+    share = re.fullmatch(r"(\d{1,2}|100) ?%", text)
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    wanted = int(share[1]) * total // 100 if share else command.size("M", "0")
+    available = memory_sizes().get("MemAvailable", total)
+    # The engine refuses more than 80 % of what is available when it starts.
+    most = available // 100 * _OCCUPIED_PERCENT
+    if wanted <= most:
+        return wanted
+    why = f"{format_bytes(available)} are available, and -M may use {_OCCUPIED_PERCENT} % of it"
     if share is None:
-        return command.size("M", "0")
-    return int(share[1]) * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 100
+        remedy = "Give -M (memoryPerNode) a smaller size, or a share of the memory, such as -M 50%."
+        raise options.wrong("ior", f"-M {text}: the memory to occupy is not available", why=why, remedy=remedy)
+    command.note(f"-M {text}: {format_bytes(most)} instead of {format_bytes(wanted)}, because {why}")
+    return most
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:

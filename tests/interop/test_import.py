@@ -271,6 +271,42 @@ def test_decimal_commas_of_io500_are_read_and_noted() -> None:
     assert values("io500-2018-comma.txt") == values("io500-2018-invalid.txt")
     assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
 
+@pytest.mark.parametrize("name", CUT)
+def test_a_number_that_the_end_of_the_file_cuts_off_is_counted(name: str, tmp_path: Path) -> None:
+    text, end = (SAMPLES / name).read_text(), {CUT[0]: "104602      104602", CUT[1]: "103.500", CUT[2]: " 9.500"}[name]
+    (tmp_path / "cut").write_text(text[: text.index(end) + len(end) - 1])
+    cut = read_file(tmp_path / "cut")
+    assert len(cut.tests[0].figures) == 1 and "1 of 2 results was not read" in cut.left_out()
+
+
+def test_figures_of_elbencho_services_are_named_and_not_taken_for_repetitions(tmp_path: Path) -> None:
+    mixed = (SAMPLES / "elbencho-mixed.txt").read_text()
+    left_out = read_file(SAMPLES / "elbencho-mixed.txt").left_out()
+    assert "lines 3-26 (5 tables of MKDIRS without a heading between them: tables of services)" in left_out
+    lines = (SAMPLES / "elbencho-services.txt").read_text().splitlines(keepends=True)
+    # Without the table of the coordinator, and with mixed rows of which the coordinator's are cut off.
+    for text in ("".join(lines[2:24]), mixed[: mixed.index(" 16889")]):
+        (tmp_path / "services").write_text(text + "\n")
+        with pytest.raises(BadInputError) as refused:
+            read_file(tmp_path / "services")
+        assert "tables of WRITE without a heading between them: tables of services" in refused.value.why
+
+
+def test_phases_that_io500_did_not_run_cut_rows_and_unscored_phases_are_named(tmp_path: Path) -> None:
+    text = (SAMPLES / "io500-summary.txt").read_text().partition("[RESULT]        ior-easy-read")[0]
+    row = "[      ]  ior-rnd4K-easy-read        0.250000 GiB/s : time 30.157 seconds\n"
+    (tmp_path / "killed").write_text(f"{text}{row}[RESULT]  mdtest-easy-stat   3.1\n")
+    killed = read_file(tmp_path / "killed")
+    assert rates(killed.tests[0])["ior-rnd4k-easy-read"] == [256]
+    assert "no score, and no result of ior-hard-write, mdtest-hard-write, ior-" in killed.tests[0].notes[-1]
+    assert "line 7 (the row is cut off" in killed.left_out()
+    text = "[run]\nprocs = 32\n" + (SAMPLES / "io500-result.txt").read_text().partition("[find]")[0]
+    (tmp_path / "result.txt").write_text(text)
+    (test,) = read_file(tmp_path / "result.txt").tests
+    assert (test.version, test.figures[0].settings, test.stated) == ("io500-sc23", {"ranks": 32}, ())
+    assert "no result of ior-hard-write" in test.notes[-1]
+
+
 
 def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "letter.txt"

@@ -91,6 +91,8 @@ FORMATS = (
 )
 # Exceptions of a reader if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+# The end of a file whose last line may have been cut off within a number. Tools end every line.
+_MAY_GO_ON = re.compile(r"[\d.,] *\Z")
 # A file with a zero byte in this many bytes at its beginning is sparse or binary, not a result.
 _BEGINNING_BYTES = 4096
 
@@ -149,12 +151,13 @@ def read_file(path: Path) -> ResultFile:
 
 def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
     """Yield format ("" if unknown), results and remedy for each part: tables, JSON objects and texts."""
+    cut_line = text.count("\n") + 1 if _MAY_GO_ON.search(text) else 0
     for table in TABLES:
         if found := table.pattern.search(text):
             lines = text[found.start() :].split("\n")
             rows = takewhile(lambda line: not any(tool.opens.match(line) for tool in PRINTED), lines)
             block = Block(text.count("\n", 0, found.start()) + 1, list(rows))
-            yield table.name, list(_read(table.name, table.read, block, block)), ""
+            yield table.name, _read_lines(table.name, table.read, block, cut_line), ""
             text = without(text, [block])
     documents = json_documents(text)
     for known in JSON:
@@ -163,10 +166,21 @@ def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
             text = without(text, mine)
     for tool, block in cut(text, PRINTED):
         if tool and tool.read:
-            yield tool.name, list(_read(tool.name, tool.read, block, block)), ""
+            yield tool.name, _read_lines(tool.name, tool.read, block, cut_line), ""
         else:
             why = tool.name if tool else "rates of an unknown tool"
             yield tool.name if tool else "", [block.unread(why)], tool.remedy if tool else ""
+
+
+def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Block, cut_line: int) -> list[Result]:
+    """Return the results in a block. None depends on the last word of ``cut_line``, which may be cut off."""
+    results = list(_read(name, read, block, block))
+    if block.first + len(block.lines) - 1 != cut_line:
+        return results
+    cut_off = Block(block.first, [*block.lines[:-1], re.sub(r"\S+ *\Z", "?", block.lines[-1])])
+    certain = list(_read(name, read, cut_off, cut_off))
+    named = certain == results or any(isinstance(one, Unread) and one.last == cut_line for one in certain)
+    return certain if named else [*certain, Unread(cut_line, cut_line, "the file ends within this line")]
 
 
 def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:

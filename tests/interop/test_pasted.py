@@ -148,6 +148,15 @@ def test_the_means_in_a_summary_of_ior_are_read(tmp_path: Path) -> None:
 def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_text(f"module loaded\n{(SAMPLES / 'ior-4.1.csv').read_text()}{(SAMPLES / 'mdtest-1.9.txt').read_text()}")
+def test_an_ior_operation_whose_row_is_missing_is_read_from_the_summary(tmp_path: Path) -> None:
+    path = tmp_path / "headless"
+    head, row, summary = IOR_TABLE.format(565).splitlines()
+    path.write_text("\n".join((head, f"190: {row}", summary, "Max Read: 24.03 MiB/sec (25.20 MB/sec)", "")))
+    rows, most = read_file(path).tests
+    assert figures(ResultFile((rows, most))) == [("write", (565.67 * MIB,)), ("read", (24.03 * MIB,))]
+    assert "only the fastest" in most.notes[0] and not rows.notes
+
+
     results = read_file(path)
     assert [test.form for test in results.tests] == ["IOR CSV", "mdtest text"]
     assert not results.unread

@@ -31,14 +31,16 @@ _SETTINGS = {
 }
 _NUMBERS = ("ranks", "nodes", "segments")
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
-_ROW = re.compile(r"^\s*(write|read)\s+(\S+)(?:\s+\S+){5,}\s*$")
-_BEGINS_ROW = re.compile(r"^\s*(?:write|read)\s+[\d.]")
+# Rows may have the rank that a launcher put before each line, although the heading was copied without it.
+_RANK = r"^\s*(?:\d+:\s*)?"
+_ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
+_BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
 _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
-_MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
+_MAX = re.compile(rf"{_RANK}Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 # A row of the summary: operation, maximum, minimum, mean, and at least ten more columns.
-_MEAN = re.compile(r"^\s*(write|read)(?:\s+\S+){2}\s+(\S+)(?:\s+\S+){10,}\s*$")
+_MEAN = re.compile(rf"{_RANK}(write|read)(?:\s+\S+){{2}}\s+(\S+)(?:\s+\S+){{10,}}\s*$")
 _MEAN_ONLY = "the file holds only the mean of the repetitions (Summary of all tests)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
 # Patterns of the JSON summary.
@@ -80,7 +82,11 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
             fastest.append((most[1].lower(), most[2]))
     found = _test(rows, facts)
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        found = found or [one for each in _apart(rates) for one in _test(each, facts, note)]
+        # Rows may be missing, so that only the summary has an operation.
+        known = {operation for operation, rate in rows if number(rate)}
+        lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
+        found += [one for each in _apart(lacking) for one in _test(each, facts, note)]
+        rows += lacking
     yield from found or [test.unread("the test has no results")]
 
 

@@ -314,7 +314,7 @@ def test_phases_that_io500_did_not_run_cut_rows_and_unscored_phases_are_named(tm
 
 def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "letter.txt"
-    path.write_text("Dear reader,\n")
+    path.write_text("Dear reader,\n\tinterface=posix\n")
     assert strakes(["import", str(path)]) == 2
     errors = capsys.readouterr().err
     assert str(path) in errors

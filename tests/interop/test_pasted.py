@@ -75,6 +75,8 @@ def test_pasted_results_have_the_figures_of_the_original(shape: str, sample: str
     [
         (PASTED[0], lambda text: text.replace("\n", "\r\n").encode("utf-16")),
         ("fio-3.33-write.json", lambda text: f"{{noformat}}\n{text}\n{{noformat}}\n".encode()),
+        # A prompt that was copied, and the progress of fio.
+        ("fio-3.33-write.json", lambda text: f"Jobs: 1: [R(5)][r=3566,w=0 IOPS][eta 00m:14s]\n>{text}".encode()),
         # A node map that is longer than the digit limit of integers.
         (PASTED[1], lambda text: text.replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1).encode()),
     ],
@@ -84,6 +86,7 @@ def test_other_encodings_braces_and_long_numbers_are_read(
 ) -> None:
     (tmp_path / "pasted").write_bytes(pasted((SAMPLES / sample).read_text()))
     assert figures(read_file(tmp_path / "pasted")) == figures(read_file(SAMPLES / sample))
+    assert not read_file(tmp_path / "pasted").unread
 
 
 def test_results_of_several_tools_in_one_file_are_all_read(tmp_path: Path) -> None:
@@ -198,11 +201,15 @@ def test_unsupported_results_are_refused_with_the_file_to_import_instead(
     assert remedy in refused.value.remedy
 
 
-def test_mdtest_output_with_times_only_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "times.txt"
+def test_mdtest_output_with_times_only_and_fio_json_that_is_cut_off_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "refused"
     path.write_text((SAMPLES / "mdtest-3.4.txt").read_text().replace("SUMMARY rate", "SUMMARY time"))
     with pytest.raises(BadInputError, match="mdtest -Z prints times without rates"):
         read_file(path)
+    path.write_text((SAMPLES / "fio-3.33-write.json").read_text()[:400])
+    with pytest.raises(BadInputError, match="fio JSON") as refused:
+        read_file(path)
+    assert "not valid JSON" in refused.value.why
 
 
 def test_fio_runs_collected_in_one_document_are_all_read(tmp_path: Path) -> None:

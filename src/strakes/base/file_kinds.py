@@ -59,6 +59,8 @@ OTHER_KINDS = {
         r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)[ \t]*:",
     ),
 }
+# The first line that is neither empty nor a comment: a table, or a key with a value.
+_BEGINS_TOML = re.compile(r"""(?:[ \t]*(?:#.*)?\r?\n)*+[ \t]*(?:\[|[\w.'"-]+[ \t]*=)""")
 _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
 
 
@@ -72,7 +74,7 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
     except (OSError, BadInputError):
         return None
     known = next(((key, kind) for key, kind in OTHER_KINDS.items() if re.search(kind.pattern, text)), None)
-    if known is None and (found := _TOML.search(text)):
+    if known is None and _BEGINS_TOML.match(text) and (found := _TOML.search(text)):
         return found[1], TOML_KINDS[found[1]]
     return known
 

@@ -127,7 +127,7 @@ def read_file(path: Path) -> ResultFile:
     if b"\0" in content[:_BEGINNING_BYTES] and not content.startswith(UTF_16):
         raise _unknown(path, "")
     text = plain_text(content, PRINTED)
-    if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
+    if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
     parts, results = list[tuple[str, list[Result], str]](), list[Result]()
@@ -189,7 +189,8 @@ def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, blo
         for result in islice(read(text), _MOST_RESULTS + 1):
             yield replace(result, form=name) if isinstance(result, Foreign) else result
     except _FAULTS as error:
-        yield block.unread(f"{name}: {error}")
+        why = error.what if isinstance(error, BadInputError) else "a part is missing, or has an unexpected form"
+        yield block.unread(f"{name}: {why}")
 
 
 def _unknown(path: Path, text: str) -> BadInputError:

@@ -12,7 +12,10 @@ from typing import Any
 from strakes.interop.foreign import Foreign
 
 # A line with a rate. Outside of the output of a known tool, it belongs to a result that cannot be read.
-_RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b")
+# Lines of progress of fio ([eta) are no results.
+_RATE = re.compile(
+    r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b)"
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
             starts.append((index + 1, None))
             only_opened = True
     for (start, tool), (end, _) in pairwise([*starts, (len(lines), None)]):
-        if tool or any(map(_RATE.search, lines[start:end])):
+        if tool or any(map(_RATE.match, lines[start:end])):
             yield tool, Block(start + 1, lines[start:end])
 
 
@@ -119,12 +122,14 @@ class Document(Block):
 def json_documents(text: str) -> list[Document]:
     """Return the JSON objects that begin a line of the text; an invalid one extends to the end of the text.
 
+    Before the first brace there may be a ">": a quotation mark of a mailer, or a prompt that was copied.
+
     nan and inf, which printf writes for an empty mean, are read as null.
     """
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
     decoder, line, end = json.JSONDecoder(), 1, 0
     documents: list[Document] = []
-    for match in re.finditer(r'^ *\{(?=\s*["}])', text, re.MULTILINE):
+    for match in re.finditer(r'^[ >]*\{(?=\s*["}])', text, re.MULTILINE):
         start = match.start()
         if start < end:
             continue

@@ -22,7 +22,7 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
     ``-operations``. Skip intermediate results (--status-interval).
     """
     runs = [run for document in documents if not isinstance(document.value, str) for run in _runs(document.value)]
-    for run, later in zip(runs, [*runs[1:], None], strict=True):
+    for run, later in zip(runs, [*runs[1:], None], strict=False):
         unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
         if not unfinished:
             yield _run(run)

@@ -191,6 +191,8 @@ def _answer(path: Path, answers: Connection) -> None:
         os.dup2(silent, stream)
     try:
         answers.send(_facts(str(path)))
+    except (AttributeError, LookupError, TypeError):
+        answers.send("PyDarshan found parts missing")
     except Exception as error:  # noqa: BLE001 (PyDarshan raises whatever numpy and cffi raise)
         answers.send(f"{type(error).__name__}: {error}")
 

@@ -55,12 +55,8 @@ def epoch_of(translated: Translation, name: str = "epoch-1") -> TrainingPhase:
 
 def test_an_original_configuration_of_dlio_is_accepted(tmp_path: Path) -> None:
     translated = translation(tmp_path, UNET3D)
-    assert list(phases_of(translated)) == [
-        "generate",
-        *(f"epoch-{epoch}" for epoch in range(1, 6)),
-        "checkpoint-1-write",
-        "checkpoint-1-read",
-    ]
+    epochs = (f"epoch-{epoch}" for epoch in range(1, 6))
+    assert list(phases_of(translated)) == ["generate", *epochs, "checkpoint-1-write", "checkpoint-1-read"]
     assert translated.measured == tuple(phases_of(translated))[1:]
     assert translated.directory == tmp_path / "data"
     epoch = epoch_of(translated)
@@ -87,11 +83,8 @@ def test_only_the_first_epoch_drops_the_page_cache(tmp_path: Path) -> None:
 def test_checkpoints_follow_the_configured_epochs(tmp_path: Path) -> None:
     text = UNET3D.replace("checkpoint_after_epoch: 5", "checkpoint_after_epoch: 1")
     names = list(phases_of(translation(tmp_path, text)))
-    assert [names[names.index(f"checkpoint-{number}-write") - 1] for number in (1, 2, 3)] == [
-        "epoch-1",
-        "epoch-3",
-        "epoch-5",
-    ]
+    before = [names[names.index(f"checkpoint-{number}-write") - 1] for number in (1, 2, 3)]
+    assert before == ["epoch-1", "epoch-3", "epoch-5"]
     assert names[-1] == "checkpoint-3-read"
 
 
@@ -288,10 +281,8 @@ def test_a_budget_below_the_compute_time_is_refused_before_any_change(
 ) -> None:
     (tmp_path / "data").mkdir()
     path = tmp_path / "config.yaml"
-    text = SMALL.replace("DATA", str(tmp_path / "data")).replace(
-        "epochs: 2, computation_time: 0.01", "epochs: 60, computation_time: 0.5"
-    )
-    path.write_text(text, encoding="utf-8")
+    text = SMALL.replace("epochs: 2, computation_time: 0.01", "epochs: 60, computation_time: 0.5")
+    path.write_text(text.replace("DATA", str(tmp_path / "data")))
     assert strakes(["run", "-n", "2", "--budget", "10s", "dlio", str(path)]) == 2
     said = capsys.readouterr().err
     assert "one run takes at least 150 s" in said and "Give --budget 285s" in said

@@ -134,9 +134,9 @@ VALUES = {
     # Repeated runs in a CSV are repetitions; tables printed by services are not.
     "elbencho-1.6.csv": {"write": [1000, 1100]},
     "elbencho-services.txt": {"write": [2630]},
-    "fio-2.2.json": {"old-read": [2.0], "old-read-operations": [512]},
     # Services and coordinator printed at the same time: only rows that agree with the coordinator's total are read.
     "elbencho-mixed.txt": {"write": [16889]},
+    "fio-2.2.json": {"old-read": [2.0], "old-read-operations": [512]},
     "fio-2.6-clients.json": {"all-clients-mixed": [1.0], "all-clients-mixed-operations": [250]},
     # Intermediate results of old fio are left out.
     "fio-2.16-intervals.json": {"steps-write": [0.5], "steps-write-operations": [128]},
@@ -271,10 +271,6 @@ def test_tests_that_differ_only_in_directory_or_command_are_separate_measurement
     assert '"/mnt/b"' in second.command
 
 
-def test_decimal_commas_of_io500_are_read_and_noted() -> None:
-    assert values("io500-2018-comma.txt") == values("io500-2018-invalid.txt")
-    assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
-
 @pytest.mark.parametrize("name", CUT)
 def test_a_number_that_the_end_of_the_file_cuts_off_is_counted(name: str, tmp_path: Path) -> None:
     text, end = (SAMPLES / name).read_text(), {CUT[0]: "104602      104602", CUT[1]: "103.500", CUT[2]: " 9.500"}[name]
@@ -310,6 +306,10 @@ def test_phases_that_io500_did_not_run_cut_rows_and_unscored_phases_are_named(tm
     assert (test.version, test.figures[0].settings, test.stated) == ("io500-sc23", {"ranks": 32}, ())
     assert "no result of ior-hard-write" in test.notes[-1]
 
+
+def test_decimal_commas_of_io500_are_read_and_noted() -> None:
+    assert values("io500-2018-comma.txt") == values("io500-2018-invalid.txt")
+    assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
 
 
 def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -424,12 +424,9 @@ def test_the_command_to_repeat_has_all_directories_and_ranks_of_mdtest(
     printed = text.replace("Path", "Path                : /lustre/first\nPath", 1)
     several.write_text(printed)
     assert read_file(several).tests[0].path.startswith("/lustre/first@")
-
-
-def test_the_command_to_repeat_one_rank_has_no_launcher(tmp_path: Path) -> None:
-    text = (SAMPLES / "mdtest-3.4.txt").read_text().replace("4 total task(s)", "1 total task(s)")
-    text = text.replace("4 tasks, ", "1 tasks, ")
-    (tmp_path / "one.txt").write_text(text)
-    assert strakes(["import", str(tmp_path / "one.txt")]) == 0
-    options = Store().open(Store().runs()[-1].id).manifest["options"]
+    # A single rank has no launcher.
+    several.write_text(text.replace("4 total task(s)", "1 total task(s)").replace("4 tasks, ", "1 tasks, "))
+    assert strakes(["import", str(several)]) == 0
+    (one,) = (other.id for other in Store().runs() if other.id != run.id)
+    options = Store().open(one).manifest["options"]
     assert "mpiexec" not in options["command"] and "run mdtest" in options["imported"]["again"]

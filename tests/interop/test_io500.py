@@ -22,17 +22,8 @@ from strakes.interop.export_io500_summary import BANDWIDTHS, RATES
 from strakes.model.phases import MetadataPhase, TransferPhase
 
 ORDER = [
-    "ior-easy-write",
-    "mdtest-easy-write",
-    "ior-hard-write",
-    "mdtest-hard-write",
-    "find",
-    "ior-easy-read",
-    "mdtest-easy-stat",
-    "ior-hard-read",
-    "mdtest-hard-stat",
-    "mdtest-easy-delete",
-    "mdtest-hard-read",
+    *("ior-easy-write", "mdtest-easy-write", "ior-hard-write", "mdtest-hard-write", "find", "ior-easy-read"),
+    *("mdtest-easy-stat", "ior-hard-read", "mdtest-hard-stat", "mdtest-easy-delete", "mdtest-hard-read"),
     "mdtest-hard-delete",
 ]
 
@@ -59,20 +50,11 @@ def test_the_minimal_configuration_is_the_standard_run(tmp_path: Path) -> None:
         assert isinstance(phase, TransferPhase | MetadataPhase)
         assert phase.stop.rule == ("wear-out" if name.endswith("-write") else "amount")
     easy, hard = phases["ior-easy-write"], phases["ior-hard-write"]
-    assert isinstance(easy, TransferPhase)
-    assert isinstance(hard, TransferPhase)
-    assert (easy.layout, easy.transfer_bytes, easy.block_bytes, easy.sync) == (
-        "file-per-process",
-        2 * MIB,
-        9920000 * MIB,
-        "fsync",
-    )
-    assert (hard.layout, hard.transfer_bytes, hard.segments, hard.access) == (
-        "shared-file",
-        47008,
-        10_000_000,
-        "strided",
-    )
+    assert isinstance(easy, TransferPhase) and isinstance(hard, TransferPhase)
+    assert (easy.layout, easy.sync) == ("file-per-process", "fsync")
+    assert (easy.transfer_bytes, easy.block_bytes) == (2 * MIB, 9920000 * MIB)
+    assert (hard.layout, hard.access) == ("shared-file", "strided")
+    assert (hard.transfer_bytes, hard.segments) == (47008, 10_000_000)
     assert easy.stop.seconds == hard.stop.seconds == 300
     read = phases["ior-hard-read"]
     assert isinstance(read, TransferPhase) and read.rank_shift == 0 and read.verify
@@ -90,8 +72,7 @@ def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_witho
     phases = {phase.name: phase for phase in translated.plan.phases}
     assert list(phases) == [*ORDER, "ior-rnd4k-easy-read"]
     easy, random = phases["ior-easy-write"], phases["ior-rnd4k-easy-read"]
-    assert isinstance(easy, TransferPhase)
-    assert isinstance(random, TransferPhase)
+    assert isinstance(easy, TransferPhase) and isinstance(random, TransferPhase)
     assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
     # IOR ignores uniqueDir if tasks share a file.
     assert not easy.own_directory
@@ -149,11 +130,8 @@ def test_disabled_phases_are_left_out_unless_others_need_their_files(tmp_path: P
     off = "".join(f"[{name}]\nrun = FALSE\n" for name in ORDER if name not in ("ior-hard-write", "mdtest-easy-stat"))
     translated = translation(tmp_path, MINIMAL + off)
     assert translated.measured == ("ior-hard-write", "mdtest-easy-stat")
-    assert [phase.name for phase in translated.plan.phases] == [
-        "mdtest-easy-write",
-        "ior-hard-write",
-        "mdtest-easy-stat",
-    ]
+    names = [phase.name for phase in translated.plan.phases]
+    assert names == ["mdtest-easy-write", "ior-hard-write", "mdtest-easy-stat"]
     assert any("mdtest-easy-write is run because" in note for note in translated.notes)
     whole_test = translation(tmp_path, MINIMAL + "[ior-easy]\nrun = FALSE\n[find]\nrun = FALSE\n")
     assert not {"ior-easy-write", "ior-easy-read", "find"} & {phase.name for phase in whole_test.plan.phases}

@@ -148,9 +148,6 @@ def test_the_means_in_a_summary_of_ior_are_read(tmp_path: Path) -> None:
     assert "mean of the repetitions" in test.notes[0]
 
 
-def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "job.log"
-    path.write_text(f"module loaded\n{(SAMPLES / 'ior-4.1.csv').read_text()}{(SAMPLES / 'mdtest-1.9.txt').read_text()}")
 def test_an_ior_operation_whose_row_is_missing_is_read_from_the_summary(tmp_path: Path) -> None:
     path = tmp_path / "headless"
     head, row, summary = IOR_TABLE.format(565).splitlines()
@@ -160,6 +157,9 @@ def test_an_ior_operation_whose_row_is_missing_is_read_from_the_summary(tmp_path
     assert "only the fastest" in most.notes[0] and not rows.notes
 
 
+def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text(f"module loaded\n{(SAMPLES / 'ior-4.1.csv').read_text()}{(SAMPLES / 'mdtest-1.9.txt').read_text()}")
     results = read_file(path)
     assert [test.form for test in results.tests] == ["IOR CSV", "mdtest text"]
     assert not results.unread

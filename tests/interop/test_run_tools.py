@@ -148,38 +148,23 @@ def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> Non
 
 
 def test_mdtest_phases_follow_its_flags() -> None:
-    assert translate("mdtest", "-n 10").measured == (
-        "directory-creation",
-        "directory-stat",
-        "directory-rename",
-        "directory-removal",
-        "file-creation",
-        "file-stat",
-        "file-read",
-        "file-removal",
-    )
+    directories = ("directory-creation", "directory-stat", "directory-rename", "directory-removal")
+    files = ("file-creation", "file-stat", "file-read", "file-removal")
+    assert translate("mdtest", "-n 10").measured == directories + files
     assert translate("mdtest", "-n 10 -F -T").measured == ("file-stat",)
     assert [phase.operation for phase in metadata("-n 10 -F -T")] == ["file-create", "file-stat"]
     assert translate("mdtest", "-n 10 -D -U").measured == ("directory-rename",)
     assert "directory-rename" not in translate("mdtest", "-n 10 -D -C -T -r").measured
     assert "directory-rename" not in translate("mdtest", "-n 1 -D").measured
-    assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {
-        "file-create",
-        "file-stat",
-        "file-read",
-        "file-remove",
-    }
+    operations = {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")}
+    assert operations == {"file-create", "file-stat", "file-read", "file-remove"}
 
 
 def test_mdtest_uses_full_paths_and_opens_files_for_reading_and_writing() -> None:
     assert {phase.paths for phase in metadata("-n 10")} == {"mdtest"}
     modes = {phase.operation: phase.open_mode for phase in metadata("-n 10 -F")}
-    assert modes == {
-        "file-create": "read-write",
-        "file-stat": "least",
-        "file-open-close": "read-write",
-        "file-remove": "least",
-    }
+    opened = {"file-create": "read-write", "file-open-close": "read-write"}
+    assert modes == opened | {"file-stat": "least", "file-remove": "least"}
     assert metadata("-n 10 -F -k")[0].open_mode == "least"
 
 
@@ -296,13 +281,7 @@ WORDS = (
 )
 
 
-@given(
-    words=st.lists(
-        st.sampled_from(WORDS),
-        max_size=8,
-    ),
-    tool=st.sampled_from(["ior", "mdtest"]),
-)
+@given(words=st.lists(st.sampled_from(WORDS), max_size=8), tool=st.sampled_from(["ior", "mdtest"]))
 def test_arbitrary_words_give_a_valid_plan_or_a_refusal_with_its_place(words: list[str], tool: str) -> None:
     try:
         command = tool_of(tool).translate(words, 3, 1)
@@ -325,13 +304,10 @@ def test_all_common_options_are_supported(tool: str, wanted: str, capsys: pytest
 def test_the_help_of_io500_lists_supported_and_refused_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["run", "io500", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "io500 CONFIG.ini" in shown
-    assert "[ior-hard]" in shown
+    assert "io500 CONFIG.ini" in shown and "[ior-hard]" in shown
     effective, refused = shown.split("Refused")
-    assert "stonewall-time" in effective
-    assert "external-script" in refused
-    assert "external-script" not in effective
-    assert "uniquedir" in effective
+    assert "stonewall-time" in effective and "uniquedir" in effective
+    assert "external-script" in refused and "external-script" not in effective
 
 
 def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,13 +111,8 @@ def test_a_lack_of_space_names_the_directory(
 
 
 def test_files_of_a_dead_engine_are_removed_from_all_directories(places: list[Path]) -> None:
-    plan = Plan(
-        2,
-        (
-            TransferPhase("write", "write", "file-per-process", "segmented", 4096, 65536),
-            MetadataPhase("create", "file-create", directory="unique", items=1_000_000_000),
-        ),
-    )
+    write = TransferPhase("write", "write", "file-per-process", "segmented", 4096, 65536)
+    plan = Plan(2, (write, MetadataPhase("create", "file-create", directory="unique", items=1_000_000_000)))
     with (
         Workspace.create(places[0], "20260101-000000-several-1a2b") as one,
         Workspace.create(places[1], "20260101-000000-several-1a2b.2") as two,
@@ -134,8 +129,7 @@ def test_files_of_a_dead_engine_are_removed_from_all_directories(places: list[Pa
 
         result = engine.run(plan, one.path, "v0", 60.0, on_progress=kill)
         assert seen == [True]
-        assert result.ended == "died"
-        assert result.cleaned
+        assert result.ended == "died" and result.cleaned
         assert not any(space.path.joinpath("v0").exists() for space in (one, two))
     assert holds_only_theirs(places)
 

@@ -226,9 +226,9 @@ def _mode(body: bytes) -> int:
     return mode
 
 
-def main(place: str, writes_later: bool) -> None:
+def main(place: str, mounter: int, writes_later: bool) -> None:
     device = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions"
+    options = f"fd={device},rootmode=40000,user_id={mounter},group_id=0,allow_other,default_permissions"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"strakes-test", os.fsencode(place), b"fuse", 0, options.encode()) != 0:
         raise OSError(ctypes.get_errno(), "mount")
@@ -240,4 +240,4 @@ def main(place: str, writes_later: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "later" in sys.argv[2:])
+    main(sys.argv[1], int(sys.argv[2]), "later" in sys.argv[3:])

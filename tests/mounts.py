@@ -116,8 +116,8 @@ class FaultyMount:
 
 
 @contextmanager
-def faulty_mounted(*, writes_later: bool = False) -> Iterator[FaultyMount]:
-    """Mount a fault-injecting file system.
+def faulty_mounted(*, writes_later: bool = False, mounter: int = 0) -> Iterator[FaultyMount]:
+    """Mount a fault-injecting file system, as if the user ``mounter`` did it.
 
     With ``writes_later`` the kernel caches writes, and they fail at write-back, as they may on a network file system.
     """
@@ -127,7 +127,7 @@ def faulty_mounted(*, writes_later: bool = False) -> Iterator[FaultyMount]:
     words = [
         sys.executable,
         str(Path(__file__).with_name("faulty_fs.py")),
-        str(place),
+        *(str(place), str(mounter)),
         *(["later"] if writes_later else []),
     ]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mounts import faulty_mounted
 from strakes.base.errors import BadInputError
+from strakes.base.files import open_kept
 from strakes.cli.main import run as run_command
 from strakes.control import drill_journal as drills
 from strakes.control.drill_undo import RunCommand
@@ -60,6 +62,24 @@ def test_a_journal_that_others_could_have_planted_is_refused(
     planted(path, kind)
     with pytest.raises(BadInputError, match="belongs to another user"):
         read(path)
+
+
+@pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])
+def test_a_file_system_that_another_user_mounted_proves_no_owner(
+    tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object]
+) -> None:
+    """It shows the journals, and the labs, as files of root that nobody else can write."""
+    with faulty_mounted(mounter=OTHER) as mount:
+        mount.place.chmod(0o700)
+        journal = make(tmp_path)
+        path = mount.place / journal.name
+        path.write_bytes(journal.read_bytes())
+        with pytest.raises(BadInputError, match="belongs to another user"):
+            read(path)
+        with pytest.raises(PermissionError, match="it belongs to another user"):
+            open_kept(path, os.O_WRONLY)
+        with pytest.raises(BadInputError, match="belongs to another user"), working_in(mount.place / "x", make=True):
+            pass
 
 
 def of_a_lab(store: Path) -> Path:

@@ -2,13 +2,14 @@
 
 Every path is resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Links of this user and
 of root are followed; a link of another user raises PlantedFileError. Files in stores ("kept" files) must be regular,
-must have a single hard link, and are never opened through a symbolic link.
+must have a single hard link, and are never opened through a symbolic link. All on a FUSE mount belongs to its mounter.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FUSE = 0x65735546  # type of the file system in statfs(2)
 _MOST_LINKS = 40  # maximum number of links in a path, as in the kernel (manual page path_resolution(7))
 
 
@@ -54,6 +56,31 @@ def closing(descriptor: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def owner_of(descriptor: int) -> int:
+    """Return the user who controls an open file: its owner, or the user who mounted its FUSE file system.
+
+    Such a file system shows any owner and mode. Return -1 if its mount is not in the list of mounts any more.
+    """
+    status = os.fstat(descriptor)
+    major, minor = os.major(status.st_dev), os.minor(status.st_dev)
+    if major or not _is_on_fuse(descriptor):  # only root mounts FUSE file systems with a device (fusermount3(1))
+        return status.st_uid
+    mounter = -1
+    with suppress(FileNotFoundError), open("/proc/self/mountinfo", "rb") as mounts:
+        lines = (line.split(b" ") for line in mounts)
+        options = next((fields[-1] for fields in lines if fields[2] == b"%d:%d" % (major, minor)), b"")
+        if found := re.search(rb",user_id=(\d+)", options):
+            mounter = int(found[1])
+    return status.st_uid if mounter in (0, os.geteuid()) else mounter
+
+
+def _is_on_fuse(descriptor: int) -> bool:
+    import ctypes
+
+    result = (ctypes.c_long * 32)()  # more than a struct statfs, whose first member is the type
+    return ctypes.CDLL(None).fstatfs(descriptor, result) == 0 and result[0] == _FUSE
 
 
 # Directories
@@ -129,7 +156,7 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
     """Raise PlantedFileError if a user who is not trusted can replace what is in the directory."""
     status = os.fstat(directory)
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
-    if free or status.st_uid not in trusted:
+    if free or owner_of(directory) not in trusted:
         place = os.readlink(f"/proc/self/fd/{directory}")
         raise PlantedFileError(f"other users can replace what is in {place}", place)
 
@@ -155,7 +182,7 @@ def _step(part: str, directory: int, *, make: int) -> int:
 def _target(link: int, trusted: Collection[int], part: str) -> str:
     """Return the target of an open link, and close the link. Raises PlantedFileError if its owner is not trusted."""
     with closing(link):
-        owner = os.fstat(link).st_uid
+        owner = owner_of(link)
         if owner not in trusted:
             raise PlantedFileError(f"{part} is a link of another user (number {owner})", part)
         return os.readlink("", dir_fd=link)
@@ -195,8 +222,8 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
         if not stat.S_ISREG(state.st_mode):
             raise PlantedFileError("it is not a regular file", path)
         writes = flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_EXCL
-        if writes and state.st_uid not in (0, os.geteuid()):
-            raise PlantedFileError(f"it belongs to another user (number {state.st_uid})", path)
+        if writes and (owner := owner_of(descriptor)) not in (0, os.geteuid()):
+            raise PlantedFileError(f"it belongs to another user (number {owner})", path)
         if writes and state.st_nlink > 1:
             raise PlantedFileError("it has a second name (a hard link)", path)
     except BaseException:
@@ -267,7 +294,7 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
             raise _others(what, path, str(error.strerror), remedy) from error
         try:
             state, above = os.fstat(descriptor), os.fstat(directory)
-            others = [owner for owner in (state.st_uid, above.st_uid) if owner != user]
+            others = [owner for owner in map(owner_of, (descriptor, directory)) if owner != user]
             if others or state.st_nlink > 1:
                 raise _others(what, path, f"user {others[0]}" if others else "it is a link", remedy)
             if (state.st_mode | above.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
@@ -362,7 +389,7 @@ def _open_below(root: Path, name: str) -> int:
                 continue
             step = os.open(part, _LINK, dir_fd=way[-1])
             if stat.S_ISLNK(os.fstat(step).st_mode):
-                target = _target(step, (os.fstat(step).st_uid,), part)
+                target = _target(step, (owner_of(step),), part)
                 links += 1
                 if links > _MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -428,7 +455,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         return None
     with closing(found):
         status = os.fstat(found)
-        link, ours = stat.S_ISLNK(status.st_mode), status.st_uid in (0, os.geteuid())
+        link, ours = stat.S_ISLNK(status.st_mode), owner_of(found) in (0, os.geteuid())
         of_kernel = link and status.st_dev == os.stat("/proc/self").st_dev
         if link and ours and not of_kernel:
             return os.readlink("", dir_fd=found)

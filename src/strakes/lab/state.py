@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, read_whole
+from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, owner_of, read_whole
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
@@ -109,7 +109,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     except OSError as error:
         raise BadInputError("this is not the directory of a lab", where=str(lab), why=error.strerror or "") from error
     with closing(directory):
-        if os.fstat(directory).st_uid != os.geteuid():
+        if owner_of(directory) != os.geteuid():
             raise BadInputError("this directory belongs to another user", where=str(lab), remedy=ELSEWHERE)
         try:
             fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)

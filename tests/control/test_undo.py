@@ -112,6 +112,19 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
 
 
+def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:
+    """The drill here is this test, which does nothing when the time of the fault is over."""
+    undone = tmp_path / "undone"
+    promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), -guard._LATE_S)
+    promise.caused()
+    wait_for(undone.exists)
+    named = strakes("failover", "undo")
+    assert named.returncode == 1 and f"(by process {os.getpid()} on " in named.stdout and "not over" in named.stdout
+    undone.unlink()
+    assert promise.keep() and undone.exists() and not journal.all_pending(default_root())
+    promise.close()
+
+
 def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:
     place, mark, begun, ready = (tmp_path / name for name in ("place", "mark", "begun", "ready"))
     place.mkdir()

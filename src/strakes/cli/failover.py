@@ -27,7 +27,7 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import remark, say
 from strakes.control import drill_pair
-from strakes.control.drill_journal import try_all
+from strakes.control.drill_journal import all_pending, try_all
 from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
@@ -166,9 +166,14 @@ def undo_command() -> int:
     """Undo the faults of drills that were killed.
 
     Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
-    fault could not be undone.
+    fault could not be undone, or if its drill is still there.
     """
     failed = False
+    for pending in all_pending(default_root()):
+        if pending.owner.life() == "alive":
+            pid, failed = pending.owner.pid, True
+            both = f"to have the fault undone, continue it (kill -CONT {pid}) or end it (kill -KILL {pid})"
+            say(f"{pending.fault} (by {pending.owner}): this drill is not over; {both}")
     for pending, done, error in try_all(default_root()):
         failed = failed or bool(error)
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")

@@ -1,11 +1,14 @@
 """The guard of a fault: a record on disk, and a process that undoes the fault if the drill dies.
 
 The guard process waits for the end of the drill. It runs in a new session, where signals of the terminal do not arrive.
+A drill that is stopped does not end, so the guard also undoes a fault whose time is over; the drill may do so again.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -26,15 +29,21 @@ from strakes.runs.store_files import store_error
 UNDO_LIMIT_S = 300.0
 # Seconds between two attempts.
 _AGAIN_S = 5.0
-# Message to the guard: the drill has used up the time limit, so the guard must not try again.
-_TRIED = b"tried"
+# Time in seconds that a working drill gets to undo its fault first.
+_LATE_S = 5.0
+_MOST_POLL_S = 2e6  # poll(2) takes milliseconds in 32 bits
+# Messages to the guard: the fault is caused; the drill has used up the time limit, so the guard must not try again.
+_CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
     """The obligation to undo one fault. It is recorded, and its guard started, before the fault is caused."""
 
-    def __init__(self, root: Path, fault: str, undo: Undo) -> None:
-        """Record how to undo the fault and start the guard. If this raises StrakesError, do not cause the fault."""
+    def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
+        """Record how to undo the fault and start the guard. If this raises StrakesError, do not cause the fault.
+
+        The guard undoes it ``within_s`` after :meth:`caused`, or later if that is not called.
+        """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
@@ -44,13 +53,17 @@ class Promise:
             raise store_error(error, self._path) from error
         self._tried = False
         self._guard = subprocess.Popen(
-            python_module(__name__, str(self._path), str(self._journal)),
+            python_module(__name__, str(self._path), str(self._journal), str(within_s)),
             pass_fds=[self._journal],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def caused(self) -> None:
+        """Tell the guard that the fault lasts from now on."""
+        self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
         """Undo the fault and return a description of the action, or "" if the fault has been undone before.
@@ -72,11 +85,15 @@ class Promise:
     def close(self) -> None:
         """Let the guard undo the fault if that has not been done or tried, and wait for the end of the guard."""
         assert self._guard.stdin is not None
-        with suppress(BrokenPipeError):
-            self._guard.stdin.write(_TRIED if self._tried else b"")
-            self._guard.stdin.close()
+        self._tell(_TRIED if self._tried else b"")
+        self._guard.stdin.close()
         self._guard.wait()
         os.close(self._journal)
+
+    def _tell(self, message: bytes) -> None:
+        assert self._guard.stdin is not None
+        with suppress(BrokenPipeError):
+            os.write(self._guard.stdin.fileno(), message)
 
 
 def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
@@ -99,14 +116,35 @@ def main() -> int:
     """Wait for the end of the drill, then undo the fault. Return 0 if the fault is undone, 1 if that failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    # The read ends when the drill closes the pipe or dies.
-    tried = sys.stdin.buffer.read() == _TRIED
+    path, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     try:
-        if not tried:
-            _keep_trying(Path(sys.argv[1]), int(sys.argv[2]), lambda _text: None)
+        if not _wait(path, journal, within_s):
+            _keep_trying(path, journal, lambda _text: None)
     except StrakesError:
         return 1  # the next strakes command tries again and reports the error
     return 0
+
+
+def _wait(path: Path, journal: int, within_s: float) -> bool:
+    """Wait for the end of the drill, and undo a fault whose time is over. Return whether the drill has tried itself."""
+    told, drill = b"", select.poll()
+    drill.register(sys.stdin, select.POLLIN)
+    deadline = time.monotonic() + UNDO_LIMIT_S + within_s
+    while True:
+        if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
+            # The read returns nothing when the drill closes the pipe or dies.
+            message = os.read(sys.stdin.fileno(), len(_TRIED))
+            if not message:
+                return told.endswith(_TRIED)
+            told += message
+            if _CAUSED in message:
+                deadline = time.monotonic() + within_s + _LATE_S
+        elif time.monotonic() >= deadline:
+            deadline = math.inf
+            try:
+                put_right_open(path, journal, settle=False)
+            except StrakesError:
+                deadline = time.monotonic() + _AGAIN_S
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ power fails, the next strakes command undoes the fault.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import secrets
 import time
@@ -18,11 +19,12 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.files import closing, make_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
-from strakes.control.drill_undo import Undo, from_record, to_record
+from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
+_LOOK_EVERY_S = 0.5
 # Maximum size of a file in bytes.
 _MOST_BYTES = 1 << 20
 # Commands in a file of another user are not run, because they would run with the rights of this user.
@@ -75,22 +77,34 @@ def put_right(path: Path) -> str:
         return put_right_open(path, file.fileno())
 
 
-def put_right_open(path: Path, descriptor: int) -> str:
+def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
     """Undo one fault by a descriptor of its file, which the owner of the directory may have moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone.
+    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone. Without ``settle``,
+    the file stays, and a process that holds its lock for long is taken for stopped.
     """
     with closing(_reopened(path, descriptor)) as own:
-        fcntl.flock(own, fcntl.LOCK_EX)
+        _lock(own, None if settle else COMMAND_S)
         content = os.pread(own, _MOST_BYTES + 1, 0)
         if not content:
             return ""
         pending = _pending(path, content)
         not_needed = pending.undo.do()
-        os.ftruncate(own, 0)
-        with suppress(OSError):
-            remove_kept(path)
+        if settle:
+            os.ftruncate(own, 0)
+            with suppress(OSError):
+                remove_kept(path)
         return not_needed or pending.undo.text
+
+
+def _lock(journal: int, within_s: float | None) -> None:
+    """Lock a journal, or give up after ``within_s`` seconds if given."""
+    deadline = math.inf if within_s is None else time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        with suppress(BlockingIOError):
+            fcntl.flock(journal, fcntl.LOCK_EX | (0 if within_s is None else fcntl.LOCK_NB))
+            break
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _reopened(path: Path, descriptor: int) -> int:

@@ -368,7 +368,8 @@ class _Stroke:
         self._say(self._fault.text)
         try:
             if self._fault.undo is not None:
-                self._promise = Promise(self._root, self._fault.text, self._fault.undo)
+                within_s = self._timing.undone_within_s
+                self._promise = Promise(self._root, self._fault.text, self._fault.undo, within_s)
         except StrakesError as error:
             self.failure = error
             return
@@ -379,6 +380,9 @@ class _Stroke:
             self.failure = MeasurementError(what, where=error.where, why=error.why or error.what)
         except OSError as error:
             self.failure = MeasurementError(what, where=self._fault.text, why=error.strerror or str(error))
+        finally:
+            if self._promise is not None:
+                self._promise.caused()
         self.moments.extend(self.struck)
 
     def _undo(self, promise: Promise) -> None:

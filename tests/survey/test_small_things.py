@@ -38,6 +38,7 @@ def test_workspaces_of_the_run_itself_and_of_dead_runs_are_not_other_runs(tmp_pa
     with Workspace.create(tmp_path, "mine"), Workspace.create(tmp_path, "mine.neighbour"):
         assert others_at_work(tmp_path, "mine") == ()
         assert len(others_at_work(tmp_path, "yours")) == 2
+    assert others_at_work(tmp_path / "moved by its owner", "mine") == ()
     (tmp_path / "strakes-nothing").mkdir()
     assert others_at_work(tmp_path, "mine") == ()
 

@@ -84,9 +84,12 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     """Return a text for each other measurement in the directory: run, process, user and host. Never waits.
 
     Directories of ``run``, of its probes and of ``strakes watch`` do not count; nor does anything in a directory with
-    too many names.
+    too many names, or one that its owner has moved, which the measurement itself reports.
     """
-    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        opened = os.open(directory, OPEN_DIRECTORY)
+    except OSError:
+        return ()
     others = []
     names: list[str] = []
     with closing(opened):

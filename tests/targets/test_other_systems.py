@@ -55,6 +55,14 @@ class Answering:
         raise EnvironmentLacksError(f"{argv[0]} cannot be started", why="No such file or directory")
 
 
+@pytest.mark.parametrize("number", ["9" * 6000, "9" * 400, "nan", "1e999", "-5"])
+def test_impossible_numbers_of_a_gluster_volume_are_not_understood(number: str) -> None:
+    status = xml("volume_status")
+    next(status.iter("sizeTotal")).text = number
+    with pytest.raises(MeasurementError, match="gluster is not understood"):
+        gluster.describe(xml("volume_info"), status)
+
+
 def test_a_gluster_volume_is_its_bricks() -> None:
     told = gluster.describe(xml("volume_info"), xml("volume_status"))
     assert told.file_system_name == "strakes"

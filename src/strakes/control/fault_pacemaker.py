@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-from xml.etree import ElementTree as Xml
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Ask, OneCommand, Seen
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
+from strakes.targets.answers import from_xml
 from strakes.targets.calls import mount_of
 from strakes.targets.command import Runner, run
 from strakes.targets.description import TargetRecovery
@@ -64,8 +64,8 @@ class View:
 
 
 def view_of(text: str) -> View:
-    """Return the view in an output of crm_mon. Raises Xml.ParseError for invalid XML."""
-    status = Xml.fromstring(text)
+    """Return the view in an output of crm_mon. Raises MeasurementError for another form."""
+    status = from_xml(text, "crm_mon")
     nodes = {}
     for node in status.iterfind("./nodes/node"):
         troubles = [word for word in _TROUBLES if node.get(word) == "true"]
@@ -155,8 +155,8 @@ class PacemakerFault(OneCommand):
             if done.status == 0:
                 return view_of(done.stdout)
             why = done.stderr.strip() or done.stdout.strip()[-200:] or f"status {done.status}"
-        except Xml.ParseError as error:
-            why = str(error)
+        except MeasurementError as error:
+            why = f"{error.what}: {error.why}"
         remedy = "Reach a node of the cluster with --via 'ssh NODE'"
         raise EnvironmentLacksError("the cluster does not answer", where=shlex.join(words), why=why, remedy=remedy)
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing, write_kernel_file
+from strakes.targets.answers import from_json, from_xml, understood
 from strakes.targets.command import Completed, Runner, Servers
 from strakes.targets.lustre_tool import read_params, set_param
 
@@ -46,22 +45,17 @@ def in_brackets(text: str) -> str:
 
 def of_ceph(text: str, section: str, option: str) -> str | None:
     """Return the value of an option for a whole section in the output of ``ceph config dump``, or None if not set."""
-    try:
-        rows: list[dict[str, Any]] = json.loads(text)
+    rows = from_json(text, "ceph config dump")
+    with understood("ceph config dump", text):
         values = [
             row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")
         ]
-    except (ValueError, KeyError, TypeError):
-        raise not_understood(text) from None
     return str(values[0]) if values else None
 
 
 def of_gluster(text: str, option: str) -> str | None:
     """Return the value of an option in the output of ``gluster --xml volume info``, or None if it is not set."""
-    try:
-        document = ElementTree.fromstring(text)
-    except ElementTree.ParseError:
-        raise not_understood(text) from None
+    document = from_xml(text, "gluster volume info")
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
         raise MeasurementError(
             "the volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
@@ -78,10 +72,8 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
     """
     values = {}
     for name, document in _OBJECT.findall(text):
-        try:
-            values[name or "the daemon"] = str(json.loads(document)[option])
-        except (ValueError, KeyError):
-            continue
+        with suppress(StrakesError, KeyError):
+            values[name or "the daemon"] = str(from_json(document, "ceph tell")[option])
     return values
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from strakes.base.units import KIB, counted
+from strakes.targets.answers import understood
 from strakes.targets.description import DataTarget, DataTargetState, Description, Interruption, MetadataTarget, Server
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
@@ -16,6 +17,7 @@ _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
 Json = Mapping[str, Any]
 
 
+@understood("ceph")
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
     """Return the MDS map of the file system ``name``; if that is empty, of the first one that uses ``pool``, or any."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
@@ -26,6 +28,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
     return next(iter(with_pool or maps), None)
 
 
+@understood("ceph")
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
     """Return each rank of the file system -> the daemon that holds it, or None if no daemon does."""
     holding = {
@@ -49,6 +52,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
     return f"{mdsmap['fs_name']}:{rank}"
 
 
+@understood("ceph")
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
     """Return the name of each held rank -> name and number (gid) of the daemon that holds it."""
     return {
@@ -72,19 +76,19 @@ def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
     """Return the object stores (OSDs) with their sizes. ``groups``: placement groups, which assign stores to pools."""
-    names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
+    names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
         number = int(str(group["pgid"]).partition(".")[0])
         for store in group["acting"]:
             takes_part.setdefault(store, set()).add(names.get(number, str(number)))
     room = {
-        entry["id"]: (entry["kb"] * KIB, entry["kb_avail"] * KIB)
+        entry["id"]: (int(entry["kb"]) * KIB, int(entry["kb_avail"]) * KIB)
         for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
     }
     targets = []
     for entry in osd_dump["osds"]:
-        number = entry["osd"]
+        number = int(entry["osd"])
         sizes, pools = room.get(number, (0, 0)), tuple(sorted(takes_part.get(number, ())))
         state = _state_of_store(entry)
         targets.append(DataTarget(f"osd.{number}", number, hosts.get(number, ""), state, *sizes, pools=pools))
@@ -98,6 +102,7 @@ def _state_of_store(store: Json) -> str:
     return ", ".join(["up", *([] if store["in"] else ["out"]), *odd])
 
 
+@understood("ceph")
 def states_in(osd_df: Json) -> dict[str, DataTargetState]:
     """Return the name of each object store -> its state, from the output of ``ceph osd df``."""
     return {
@@ -113,9 +118,9 @@ def servers_of(
     monitors = []
     for monitor in mon_dump["mons"]:
         state = "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum"
-        monitors.append(Server(f"mon.{monitor['name']}", "mon", monitor["public_addr"], state))
+        monitors.append(Server(f"mon.{monitor['name']}", "mon", str(monitor["public_addr"]), state))
     metadata = [
-        Server(f"mds.{daemon['name']}", "mds", daemon["addr"], str(daemon["state"]).removeprefix("up:"))
+        Server(f"mds.{daemon['name']}", "mds", str(daemon["addr"]), str(daemon["state"]).removeprefix("up:"))
         for daemon in (*mdsmap["info"].values(), *fs_dump["standbys"])
     ]
     stores = []
@@ -142,6 +147,7 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     return tuple(notes)
 
 
+@understood("ceph")
 def description(
     *,
     fs_dump: Json,
@@ -155,7 +161,7 @@ def description(
 ) -> Description:
     """Return the description of the file system, built from the monitors' answers."""
     nodes = [node for node in osd_tree["nodes"] if node["type"] == "host"]
-    hosts = {child: node["name"] for node in nodes for child in node["children"]}
+    hosts = {child: str(node["name"]) for node in nodes for child in node["children"]}
     # Other pools contain no files of this file system.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(osd_df, osd_dump, own, hosts)
@@ -163,17 +169,17 @@ def description(
     counts = versions.get("overall", {})
     frequent_first = sorted(counts, key=lambda text: -counts[text])
     return Description(
-        file_system_name=mdsmap["fs_name"],
+        file_system_name=str(mdsmap["fs_name"]),
         version=", ".join(_VERSION.sub(r"\1 \2", text) for text in frequent_first),
         servers=servers_of(mon_dump, fs_dump, mdsmap, hosts, stores),
         data_targets=stores,
         metadata_targets=metadata_targets(mdsmap),
         pools=tuple(
-            pool["pool_name"]
+            str(pool["pool_name"])
             for pool in osd_dump["pools"]
             if pool["pool"] in in_use or any(pool["pool_name"] in store.pools for store in stores)
         ),
-        network=tuple(monitor["public_addr"] for monitor in mon_dump["mons"]),
+        network=tuple(str(monitor["public_addr"]) for monitor in mon_dump["mons"]),
         notes=notes_of(mdsmap, fs_dump, osd_dump),
     )
 
@@ -205,6 +211,7 @@ class Eviction:
         return f"client.{self.number} ({places})" if places else f"client.{self.number}"
 
 
+@understood("ceph")
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
     """Return the evictions in the log. If a metadata server logged an eviction in two lines, they are joined."""
     evictions: dict[tuple[str, int], Eviction] = {}
@@ -221,6 +228,7 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
     return tuple(evictions.values())
 
 
+@understood("ceph")
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
     """Return the periods without an active server of a rank, each beginning when the monitors noticed it.
 

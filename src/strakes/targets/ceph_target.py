@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets import ceph_cluster as cluster
 from strakes.targets import ceph_layouts as layouts
+from strakes.targets.answers import understood
 from strakes.targets.calls import Quota
 from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph_tool import (
@@ -51,6 +52,32 @@ _PROBE = ".strakes-layout"
 _MAP_FRESH_S = 1.0
 # If there are too many stores to query each one, the monitors are asked about all stores, at this interval in seconds.
 _STORES_EACH_S = 300.0
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _else(nothing: object) -> Callable[[F], F]:
+    """Decorate a method to return ``nothing`` if the cluster cannot be asked; :meth:`CephTarget.limits` reports why."""
+
+    def decorate(method: F) -> F:
+        @wraps(method)
+        def quiet(target: CephTarget) -> Any:
+            try:
+                return understood("ceph")(method)(target)
+            except StrakesError:
+                return nothing
+
+        return cast("F", quiet)
+
+    return decorate
+
+
+def _counters(read: Callable[[Any], dict[str, float]], answer: Any) -> dict[str, float]:
+    """Return the counters in the answer of a daemon, or {} if there is none that is understood."""
+    with suppress(StrakesError):
+        return {} if isinstance(answer, StrakesError) else read(answer)
+    return {}
 
 
 class CephTarget(Target):
@@ -94,19 +121,20 @@ class CephTarget(Target):
     def describe(self) -> Description:
         client = self._client()
         try:
-            self._require_same_cluster()
-            questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
-            # Run the queries in parallel: each is a process that mostly waits.
-            with ThreadPoolExecutor(len(questions) + 1) as pool:
-                groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
-                given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
-                answers = dict(zip(questions, given, strict=True))
-            described = cluster.description(
-                **answers,
-                mdsmap=self._mdsmap(answers["fs_dump"]),
-                osd_dump=self._osd_dump,
-                groups=groups.result()["pg_stats"],
-            )
+            with understood("ceph"):
+                self._require_same_cluster()
+                questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
+                # Run the queries in parallel: each is a process that mostly waits.
+                with ThreadPoolExecutor(len(questions) + 1) as pool:
+                    groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
+                    given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
+                    answers = dict(zip(questions, given, strict=True))
+                described = cluster.description(
+                    **answers,
+                    mdsmap=self._mdsmap(answers["fs_dump"]),
+                    osd_dump=self._osd_dump,
+                    groups=groups.result()["pg_stats"],
+                )
         except StrakesError as error:
             name = self.access.file_system or "CephFS"
             return replace(super().describe(), file_system_name=name, client=client, notes=(said(error),))
@@ -125,7 +153,8 @@ class CephTarget(Target):
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Set the layout of new files. Returns the layout of an empty test file, which is created and removed."""
-        stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
+        with understood("ceph"):
+            stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
         value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
         given = self._call(
             f"the layout cannot be set ({value})",
@@ -141,8 +170,9 @@ class CephTarget(Target):
 
     def striping(self) -> Striping | None:
         try:
-            self._require_same_cluster()
-            return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
+            with understood("ceph"):
+                self._require_same_cluster()
+                return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
         except StrakesError:
             return None
 
@@ -166,55 +196,50 @@ class CephTarget(Target):
                 raise
         return self.placement(Path(path)) or wanted
 
+    @_else({})
     def observe(self) -> Observation:
         """Return the counters of metadata ranks and object stores. If a daemon does not answer, its entry is empty."""
         self._stores = None
-        try:
-            self._require_same_cluster()
-            ranks = self._daemons_of_ranks()
-            stores = self._observed_stores()
-        except StrakesError:
-            return {}  # limits() reports the error
+        self._require_same_cluster()
+        ranks = self._daemons_of_ranks()
+        stores = self._observed_stores()
         answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
         self._stores = {name: answers[name] for name in stores}
         seen: dict[str, dict[str, float]] = {}
         for name, (daemon, number) in ranks.items():
-            answer = answers[daemon]
-            seen[name] = {} if isinstance(answer, StrakesError) else metadata_counters(answer) | {SERVER: number}
+            counted = _counters(metadata_counters, answers[daemon])
+            seen[name] = counted and counted | {SERVER: number}
         for name, answer in self._stores.items():
-            seen[name] = {} if isinstance(answer, StrakesError) else data_counters(answer)
+            seen[name] = _counters(data_counters, answer)
         return seen
 
+    @_else({})
     def data_target_states(self) -> Mapping[str, DataTargetState]:
         """Return the states of object stores. If not all are observed, use the monitors' answer, up to 5 min old."""
         if self._stores is None:
             return {}
-        try:
-            if len(self._stores) < len(self._osd_dump["osds"]):
-                if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
-                    self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
-                return self._all_stores[1]
-            silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
-            stores = self._ceph("osd", "dump")["osds"] if silent else ()
-        except StrakesError:
-            return {}
+        if len(self._stores) < len(self._osd_dump["osds"]):
+            if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
+                self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
+            return self._all_stores[1]
+        silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
+        stores = self._ceph("osd", "dump")["osds"] if silent else ()
         down = {name for store in stores if not store["up"] and (name := f"osd.{store['osd']}") in silent}
         return {
             name: DataTargetState(name not in down, None if name in silent else used_share(answer))
             for name, answer in self._stores.items()
         }
 
+    @_else({})
     def client_requests(self) -> Mapping[str, float]:
         """Return each client's requests, summed over ranks. Requests to a rank that does not answer are added later."""
-        try:
-            self._require_same_cluster()
-            daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
-        except StrakesError:
-            return {}  # limits() reports the error
+        self._require_same_cluster()
+        daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
         answers = self._daemons.ask_all(daemons, "session ls")
         loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
         return self._requests.add(time.monotonic(), loads)
 
+    @_else(())
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return the periods without a server of a rank, and the clients evicted after them, from the cluster's log.
 
@@ -222,14 +247,11 @@ class CephTarget(Target):
         """
         # Cached, since an evicted client might be unable to read its id.
         self._number = self._number or self._own_number()
-        try:
-            self._require_same_cluster()
-            # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
-            known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
-            mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
-            log = self._log()
-        except StrakesError:
-            return ()  # limits() reports the error
+        self._require_same_cluster()
+        # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
+        known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
+        mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
+        log = self._log()
         own = int(self._number) if self._number.isdigit() else None
         met = interruptions_in(log, mdsmap, own)
         ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
@@ -263,14 +285,18 @@ class CephTarget(Target):
     def trouble(self) -> tuple[str, ...]:
         """Return a sentence for each problem that the monitors report, and for each server that does not answer."""
         try:
-            health = self._ceph("health", "detail")
-            fs_dump = self._ceph("fs", "dump")
-            osd_dump = self._ceph("osd", "dump")
-            stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
-            mdsmap = self._mdsmap(fs_dump)
-            lines = self._blocked(osd_dump.get("blocklist", {}))
+            return self._trouble()
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
+
+    @understood("ceph")
+    def _trouble(self) -> tuple[str, ...]:
+        health = self._ceph("health", "detail")
+        fs_dump = self._ceph("fs", "dump")
+        osd_dump = self._ceph("osd", "dump")
+        stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
+        mdsmap = self._mdsmap(fs_dump)
+        lines = self._blocked(osd_dump.get("blocklist", {}))
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
         asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
         for daemon, answer in self._daemons.ask_all(asked, "version").items():
@@ -287,14 +313,15 @@ class CephTarget(Target):
         why = "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count"
         limits = [Limit("choose which object stores hold a file", why)]
         try:
-            self._require_same_cluster()
-            ranks = cluster.ranks_of(self._mdsmap())
-            stores = self._osd_dump["osds"]
+            with understood("ceph"):
+                self._require_same_cluster()
+                ranks = cluster.ranks_of(self._mdsmap())
+                stores, observed = self._osd_dump["osds"], self._observed_stores()
         except StrakesError as error:
             return (*limits, Limit("describe servers and targets, and read their counters", said(error)))
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
-        if len(self._observed_stores()) < len(stores):
+        if len(observed) < len(stores):
             why = f"{len(stores)} are on other machines, and querying each would take longer than the measurement"
             limits.append(Limit("read counters of object stores", why))
         return tuple(limits)
@@ -316,6 +343,7 @@ class CephTarget(Target):
         dump: cluster.Json = self._ceph("osd", "dump")
         return dump
 
+    @understood("ceph")
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
         """Return the mounted file system's MDS map, up to a second old. Raises EnvironmentLacksError without it."""
         if fs_dump is None:
@@ -334,6 +362,7 @@ class CephTarget(Target):
         self._map = (time.monotonic(), mdsmap)
         return mdsmap
 
+    @understood("ceph")
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
         """Return the name of each rank -> name and number (gid) of the daemon that holds it."""
         if self._map is not None:
@@ -349,6 +378,7 @@ class CephTarget(Target):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
         return cluster.holders(self._mdsmap())
 
+    @understood("ceph")
     def _observed_stores(self) -> list[str]:
         """Return the names of the object stores whose counters are read: all, or [] if there are too many."""
         stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
@@ -361,6 +391,7 @@ class CephTarget(Target):
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
 
     @cached_property
+    @understood("ceph")
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]

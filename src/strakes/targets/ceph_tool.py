@@ -18,6 +18,7 @@ from typing import Any
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.processes import trusted_processes
 from strakes.base.units import KIB
+from strakes.targets.answers import from_json, understood
 from strakes.targets.calls import mount_of
 from strakes.targets.command import Command, Completed, Runner
 from strakes.targets.mountinfo import Mount
@@ -177,11 +178,7 @@ def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]
     def read(done: Completed) -> Any:
         if done.status != 0:
             raise _refusal(done, words)
-        try:
-            return json.loads(done.stdout)
-        except ValueError:
-            what = f"the output of ceph {' '.join(words)} is not understood"
-            raise MeasurementError(what, where=repr(done.stdout[:200])) from None
+        return from_json(done.stdout, f"ceph {' '.join(words)}")
 
     return Command(argv, read, limit_s)
 
@@ -268,7 +265,7 @@ def ask_socket(path: str, prefix: str) -> Any:
             connection.sendall(json.dumps({"prefix": prefix, "format": "json"}).encode() + b"\0")
             with connection.makefile("rb") as answer:
                 (length,) = struct.unpack(">I", answer.read(4))
-                return json.loads(answer.read(length))
+                return from_json(answer.read(length), f"the daemon at {path}")
     except TimeoutError as error:
         why = f"no answer within {_SOCKET_S:g} s"
         raise MeasurementError("a daemon does not answer", where=path, why=why) from error
@@ -276,6 +273,7 @@ def ask_socket(path: str, prefix: str) -> Any:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
 
 
+@understood("a daemon of Ceph")
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return a metadata server's numbers of requests under the common names, and its used memory if reported."""
     counts = {
@@ -289,6 +287,7 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     return {**seen, "md.requests": sum(counts.values()), **memory}
 
 
+@understood("a daemon of Ceph")
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return an object store's counters under the common names. I/O of the metadata servers is included."""
     own = dump.get("osd", {})
@@ -307,6 +306,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     return {**moved, **times, **missed}
 
 
+@understood("a daemon of Ceph")
 def used_share(dump: Mapping[str, Any]) -> float | None:
     """Return the used share (0 to 1) of an object store, including its database, or None if unknown."""
     own = dump.get("osd", {})
@@ -325,8 +325,13 @@ _HALF_S = 60.0
 
 def loads_of_clients(sessions: object) -> dict[str, float] | None:
     """Return client -> load average of its requests to a metadata server, from ``session ls``; None without it."""
-    if not isinstance(sessions, list):
-        return None
+    with suppress(StrakesError):
+        return _loads(sessions) if isinstance(sessions, list) else None
+    return None
+
+
+@understood("a daemon of Ceph")
+def _loads(sessions: list[Any]) -> dict[str, float]:
     loads = {}
     for session in sessions:
         load = session.get("request_load_avg")

@@ -16,6 +16,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.files import read_kept
 from strakes.base.processes import trusted_processes
 from strakes.base.units import counted
+from strakes.targets.answers import from_xml, understood, whole
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.remote import RemoteTarget, add_up
@@ -34,12 +35,11 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
     def read(done: Completed) -> ElementTree.Element:
         where = f"gluster {' '.join(words)}"
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        try:
-            root = ElementTree.fromstring(done.stdout)
-        except ElementTree.ParseError:
+        if not done.stdout.lstrip().startswith("<"):
             why = lines[-1] if lines else f"exit status {done.status}"
             remedy = "Run strakes on a server of the volume, or give --servers to reach one."
-            raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy) from None
+            raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy)
+        root = from_xml(done.stdout, where)
         if _text(root, "opRet") not in ("0", ""):
             why = _text(root, "opErrstr") or f"exit status {done.status}"
             raise MeasurementError("the volume does not report its state", where=where, why=why)
@@ -118,6 +118,7 @@ class GlusterTarget(RemoteTarget):
         return None
 
 
+@understood("gluster")
 def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
     """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError without a volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
@@ -127,14 +128,14 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
         host, path = _text(node, "hostname"), _text(node, "path")
         total, free, inodes, free_inodes = (
-            int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
+            _number(node, name) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
         )
         state = "online" if _text(node, "status") == "1" else "offline"
         bricks.append(DataTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
     hosts = Counter(brick.server for brick in bricks)
     online = Counter(brick.server for brick in bricks if brick.state == "online")
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}
-    copies = int(_text(volume_info, "replicaCount") or 1)
+    copies = _number(volume_info, "replicaCount") or 1
     copied = "one copy" if copies == 1 else f"{copies} copies"
     kind = _text(volume_info, "typeStr")
     shown = ("features.shard", "performance.", "cluster.")
@@ -153,6 +154,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     )
 
 
+@understood("gluster")
 def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
     """Return the counters of each brick under the common names, since the start of the profile or of the server."""
     seen = {}
@@ -160,11 +162,11 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
         own = brick.find("cumulativeStats")
         if own is None:
             continue
-        hits = {_text(fop, "name"): float(_text(fop, "hits") or 0) for fop in own.iterfind("./fopStats/fop")}
+        hits = {_text(fop, "name"): float(_number(fop, "hits")) for fop in own.iterfind("./fopStats/fop")}
         common = add_up(hits)
         common["md.requests"] = sum(value for name, value in common.items() if name.startswith("md."))
-        common["data.read_bytes"] = float(_text(own, "totalRead") or 0)
-        common["data.write_bytes"] = float(_text(own, "totalWrite") or 0)
+        common["data.read_bytes"] = float(_number(own, "totalRead"))
+        common["data.write_bytes"] = float(_number(own, "totalWrite"))
         seen[_text(brick, "brickName")] = common
     return seen
 
@@ -183,3 +185,11 @@ def daemons() -> list[tuple[str, ...]]:
 
 def _text(element: ElementTree.Element, path: str) -> str:
     return (element.findtext(path) or "").strip()
+
+
+def _number(element: ElementTree.Element, path: str) -> int:
+    """Return a size or a count, 0 if it is missing. Raises ValueError."""
+    number = whole(_text(element, path) or "0")
+    if number < 0:
+        raise ValueError(f"{path} is less than 0")
+    return number

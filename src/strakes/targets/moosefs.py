@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets.answers import understood, whole
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount
@@ -88,11 +89,12 @@ class MooseFsTarget(RemoteTarget):
         """Return the client's counters from the file ``.stats`` of the mount. Servers have charts, but no counters."""
         try:
             done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / ".stats")), 5.0)
+            return {"client": counters(done.stdout)} if done.status == 0 else {}
         except StrakesError:
             return {}
-        return {"client": counters(done.stdout)} if done.status == 0 else {}
 
 
+@understood("mfscli")
 def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
@@ -103,9 +105,9 @@ def describe(
         _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
         state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
         # The row of a disconnected chunkserver has no sizes.
-        sizes = (int(total), int(total) - int(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
+        sizes = (whole(total), whole(total) - whole(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
-        index = int(number) if number.isdecimal() else None
+        index = whole(number) if number.isdecimal() else None
         targets.append(DataTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
     hosts = Counter(target.server for target in targets)
@@ -121,11 +123,12 @@ def describe(
     )
 
 
+@understood("the file .stats of MooseFS")
 def counters(text: str) -> dict[str, float]:
     """Return the client's counters in the text of ``.stats``, under the common names."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
-        name.removeprefix("fuse_ops."): float(value)
+        name.removeprefix("fuse_ops."): float(whole(value))
         for name, value in pairs
         if name.startswith("fuse_ops.") and value.isdecimal()
     }

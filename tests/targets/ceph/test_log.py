@@ -125,9 +125,8 @@ class Cluster:
             " health detail ": {"checks": {}},
             " version ": {"version": "16.2.15"},
         }
-        return Completed(
-            tuple(argv), 0, json.dumps(next(answer for name, answer in answers.items() if name in words)), ""
-        )
+        answer = next((answer for name, answer in answers.items() if name in words), {})
+        return Completed(tuple(argv), 0, json.dumps(answer), "")
 
 
 def target(number: int, log: Sequence[dict[str, Any]] = LOG) -> tuple[CephTarget, Cluster]:
@@ -159,6 +158,25 @@ def test_a_cluster_that_does_not_answer_has_no_interruptions() -> None:
         return Completed(tuple(argv), 1, "", "error connecting to the cluster")
 
     assert CephTarget(Path("/lab/mnt"), MOUNT, runner=silent).interruptions() == ()
+
+
+ODD = ("null", "[]", "{}", "5", '"x"', "[null]", '{"a": NaN}', '[{"a": 1e999}]', "9" * 6000, "9" * 400)
+
+
+@pytest.mark.parametrize("question", [" fsid ", " fs dump ", " osd dump ", " log last ", " health detail ", " tell "])
+def test_an_answer_of_an_unexpected_form_is_named(question: str) -> None:
+    for odd in (*ODD, '{"fsid": "\\ud800"}', "[" * 200_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000):
+        mounted, cluster = target(BY_HAND)
+
+        def ask(argv: Sequence[str], timeout_s: float = 10.0, odd: str = odd, cluster: Cluster = cluster) -> Completed:
+            asked = f" {' '.join(map(str, argv))} "
+            return Completed(tuple(argv), 0, odd, "") if question in asked else cluster(argv, timeout_s)
+
+        mounted.run = ask
+        assert "is not understood" in mounted.describe().notes[0]
+        for call in (mounted.observe, mounted.data_target_states, mounted.client_requests, mounted.interruptions):
+            assert len(call()) >= 0
+        assert all(map(str, (*mounted.trouble(), *mounted.limits(), mounted.striping())))
 
 
 def test_many_evicted_clients_are_counted_and_ten_are_named() -> None:

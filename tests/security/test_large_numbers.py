@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.toml_file import parse_toml
 from strakes.base.units import parse_bytes, parse_seconds
 from strakes.cli.main import run as strakes
 from strakes.failover.cib import Cib
@@ -82,6 +83,13 @@ def test_accepted_sizes_and_times_fit_into_the_engines_integers(digits: str) -> 
 
 def test_a_score_is_a_number_or_infinite() -> None:
     assert score("9" * 5000) == math.inf and score("-INFINITY") == -math.inf
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "0x" + "f" * 300, "0b" + "1" * 1100, f"-{1 << 64}", str(1 << 64)])
+def test_a_whole_number_beyond_64_bits_is_refused_in_every_toml_file(number: str) -> None:
+    for text in (f"seed = {number}", f"[[phase]]\n[phase.a]\nitems = [1, {number}]"):
+        with pytest.raises(BadInputError, match="more than 64 bits"):
+            parse_toml(text, "plan.toml", "the plan")
 
 
 @pytest.mark.parametrize("value", ['"' + "9" * 400 + 'GiB"', "9" * 400, "1e400", "inf", "nan"])

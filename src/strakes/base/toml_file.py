@@ -18,6 +18,8 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. Memory grows in proportion to the square of this number.
 _MOST_DOTS = 8
 
+_LARGEST = (1 << 64) - 1  # TOML has 63 bits; a seed may have one more
+
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
 _TOKEN = re.compile(
     r"""(?xs)
@@ -144,18 +146,21 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
         if "k." * (_MOST_DOTS + 1) in _TOKEN.sub(lambda token: _SHAPES[token.lastgroup], text):
             raise ValueError(f"a key has more than {_MOST_DOTS} dots")
         values = tomllib.loads(text)
-        if any("\0" in each for each in _texts(values)):
-            raise ValueError("a string has a NUL byte, which no file name and no argument of a program can have")
+        for each in _leaves(values):
+            if isinstance(each, str) and "\0" in each:
+                raise ValueError("a string has a NUL byte, which no file name and no argument of a program can have")
+            if isinstance(each, int) and abs(each) > _LARGEST:
+                raise ValueError("a number has more than 64 bits")
         return TomlFile(name, text, values)
     except (ValueError, RecursionError) as error:
         remedy = "Correct that line. Put text in quotes, and use a key only once in a table."
         raise BadInputError(f"{what} is not valid TOML", where=name, why=str(error), remedy=remedy) from error
 
 
-def _texts(value: object) -> Iterator[str]:
-    """Yield all keys and texts in a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
+def _leaves(value: object) -> Iterator[object]:
+    """Yield all keys and all values in a value that are no tables and no arrays."""
+    if isinstance(value, dict | list):
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from _leaves(each)
+    else:
+        yield value

@@ -47,6 +47,11 @@ GOOD = EXAMPLES["tianhe2"].read_text()
         ('subnet = "10.2.0.0/24"', 'subnet = "10.2.0.0/240"', "not a subnet"),
         ('mail_to = "storage-admins@example.org"', 'mail_to = "a\\u0001b"', "without control characters"),
         ('mail_to = "storage-admins@example.org"', 'mail_to = "a@b\\nroot: x"', "without control characters"),
+        ('mail_to = "storage-admins@example.org"', 'mail_to = "root; touch x"', "a mail address"),
+        ('mail_to = "storage-admins@example.org"', 'mail_to = "-oX @x"', "a mail address"),
+        ('mail_to = "storage-admins@example.org"', 'webhook_url_file = "/x; touch x"', "an absolute path"),
+        ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "q; touch x"', "a host name"),
+        ('watch = ["10.1.0.254"]', 'watch = ["fe80::1%; touch x"]', "a list of addresses"),
         ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
     ],
 )

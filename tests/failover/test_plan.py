@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import subprocess
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
+from strakes.failover.cluster import Alerts
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files, recovery_limits
 
@@ -29,6 +31,16 @@ def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str
     assert run("crm_simulate", "-x", cib, "--quorum", "1", *up, "-S", "-O", running).returncode == 0
     judged = run("crm_verify", "-V", "-x", running)
     assert judged.returncode == 0 and not judged.stderr, judged.stderr
+
+
+def test_a_value_of_the_description_is_one_word_of_a_command() -> None:
+    """Descriptions with such values are refused before."""
+    odd = "/x; touch y"
+    cluster = replace(read_description(EXAMPLES["tianhe2"]), quorum_host=odd, alerts=Alerts(webhook_url_file=odd))
+    commands = [
+        line for line in plan_files(cluster)[-1].text.splitlines() if re.match("printf .*haclient|.*certutil", line)
+    ]
+    assert [odd in shlex.split(line) for line in commands] == [True, True]
 
 
 @pytest.mark.parametrize("name", ["tianhe2", "nfs"])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address that a text is, or None for a host name."""
+    """Return the IP address that a text is, or None for a host name and for a zone that no network card has."""
     try:
-        return ipaddress.ip_address(text)
+        return ipaddress.ip_address(text) if re.fullmatch(r"[\w.:%-]+", text, re.ASCII) else None
     except ValueError:
         return None
 

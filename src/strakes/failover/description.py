@@ -25,6 +25,8 @@ _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
 # These texts are copied into configuration files without quoting.
 _WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
+_PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
+_MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
 
 
 def _one_of(*words: str) -> tuple[str, str]:
@@ -34,8 +36,11 @@ def _one_of(*words: str) -> tuple[str, str]:
 # The pattern of the valid texts of a field, and their description. Any text is valid for other fields.
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
-    **dict.fromkeys((f"Bmc.{key}" for key in ("user", "password_script")), _WORD),
+    "Bmc.user": _WORD,
     **dict.fromkeys((f"Pdu.{one.name}" for one in fields(Pdu)), _WORD),
+    **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _PATH),
+    "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
+    "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
     **dict.fromkeys(("FileSystem.name", "ServedTarget.clients", "ServedTarget.mount"), _WORD),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import math
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -186,8 +187,9 @@ def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
 def _create_pool(target: ServedTarget) -> str:
     """Return the command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
     options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
-    mounting = "-O canmount=off" if target.file_system == "lustre" else f"-O mountpoint={target.mount}"
-    return " \\\n        ".join(["zpool create", *options, mounting, target.pool, " ".join(target.vdevs)])
+    mounting = "canmount=off" if target.file_system == "lustre" else f"mountpoint={target.mount}"
+    words = (f"-O {_word(mounting)}", _word(target.pool), " ".join(map(_word, target.vdevs)))
+    return " \\\n        ".join(["zpool create", *options, *words])
 
 
 def _import_options(target: ServedTarget) -> str:
@@ -230,7 +232,7 @@ def _rendered(template: str, path: str, mode: int = 0o644, **given: Any) -> Plan
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("strakes.failover"),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -238,6 +240,13 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=lambda name: name == "cib.xml.j2",
     )
+    environment.filters["sh"] = _word
+    return environment
+
+
+def _word(value: object) -> str:
+    """Return a value of the description as one word of the shell commands of a run-book or a script."""
+    return shlex.quote(str(value))
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:

@@ -15,8 +15,13 @@ from collections.abc import Sequence
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# USER:PASSWORD@HOST without a scheme, as in the sources of mounts. The limits are explained below.
-_LOGIN = re.compile(r"""(?<![^\s'"=])(//)?[^\s/?#@:'"\[]{1,200}:(?:(?!:/)[^\s/'"]){1,200}@""")
+# A user with a password before a host without a scheme, as in sources of mounts, also in the quotes of other programs.
+# After two slashes, a password can contain a slash. The limits are as below.
+_LOGIN = re.compile(
+    r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
+        "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
+    )
+)
 # The value of an option or a variable with a secret name. After -p, up to five digits are a port. The limits of length
 # and the word boundaries keep the time proportional to the length of the text, which may be any input.
 _SECRET = re.compile(

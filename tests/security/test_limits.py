@@ -19,11 +19,14 @@ _FEW_BYTES = 300 << 20
 
 @pytest.mark.parametrize(
     ("kind", "limit", "why"),
-    [(resource.RLIMIT_AS, _FEW_BYTES, "it is limited to 300 MiB"), (resource.RLIMIT_NOFILE, 20, "the limit is 20")],
+    [
+        (resource.RLIMIT_AS, _FEW_BYTES, "it is limited to 300 MiB"),
+        (resource.RLIMIT_NOFILE, 20, "the limit is 20"),
+        (resource.RLIMIT_FSIZE, 1000 << 10, "it is limited to 1000 KiB"),
+        (resource.RLIMIT_STACK, 128 << 10, "it is limited to 128 KiB"),
+    ],
 )
-def test_too_little_address_space_and_too_few_open_files_are_refused_at_once(
-    tmp_path: Path, kind: int, limit: int, why: str
-) -> None:
+def test_limits_that_are_too_small_are_refused_at_once(tmp_path: Path, kind: int, limit: int, why: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "strakes", "survey", str(tmp_path), "--budget", "1s"],
         capture_output=True,

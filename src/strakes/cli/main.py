@@ -25,6 +25,7 @@ from strakes.base.errors import (
 )
 from strakes.base.foreign_text import for_terminal, without_secrets
 from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
+from strakes.base.units import format_bytes
 from strakes.base.version import __version__
 from strakes.cli.say import broken, remark
 from strakes.cli.signals import orderly_signals
@@ -146,6 +147,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 # Minimum limit on open files. A survey has 24 open files, and each of 64 parallel commands for servers needs 6 more.
 _LEAST_OPEN_FILES = 512
+# The output of a command is a file of 68 MiB in memory, and engines end with a stack of 128 KiB.
+_LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 512 << 10
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
@@ -267,17 +270,19 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_limits() -> None:
-    """Raise EnvironmentLacksError if the limit on address space or on open files is too low.
+    """Raise EnvironmentLacksError if address space, stack, size or number of open files is too small.
 
     OpenBLAS would try for ever to allocate buffers. Without descriptors, files could not be removed after a run.
     """
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "too little address space for strakes", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
         (resource.RLIMIT_NOFILE, "too few open files are allowed for strakes", 1, _LEAST_OPEN_FILES, "n"),
+        (resource.RLIMIT_FSIZE, "files may not be large enough for strakes", 1 << 10, _LEAST_FILE_BYTES, "f"),
+        (resource.RLIMIT_STACK, "too small a stack for strakes", 1 << 10, _LEAST_STACK_BYTES, "s"),
     ):
         limit, _ = resource.getrlimit(kind)
         if resource.RLIM_INFINITY != limit < least:
-            why = f"it is limited to {limit >> 20} MiB" if unit > 1 else f"the limit is {limit}"
+            why = f"it is limited to {format_bytes(limit)}" if unit > 1 else f"the limit is {limit}"
             remedy = f"Raise the limit: ulimit -{letter} {least // unit}, or more for many ranks."
             raise EnvironmentLacksError(what, why=why, remedy=remedy)
 

@@ -51,6 +51,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
+_MOST = (1 << 31) - 1  # programs of the cluster have numbers of 32 bits
 # Field -> its smallest valid number.
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {
@@ -92,7 +93,7 @@ class _Table:
         """Return the value of a key. Raises BadInputError if it is missing, or not of this type or pattern."""
         value: Any = self.values.get(key)
         least = _LEAST.get(name, 0)
-        pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number of at least {least}")))
+        pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number from {least} to {_MOST}")))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # Texts are written to files in which each line is a setting, and to XML, which cannot hold NUL.
         if any(not text.isprintable() for text in _texts(value)):
@@ -101,7 +102,7 @@ class _Table:
             right = isinstance(value, str) and bool(value.strip() or may_be_empty)
             right = right and not (pattern and value and not re.fullmatch(pattern, value))
         elif shape is int:
-            right = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            right = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
         elif shape in (bool, float):
             right = isinstance(value, bool if shape is bool else str)
         else:

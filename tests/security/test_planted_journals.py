@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_a_file_system_that_another_user_mounted_proves_no_owner(
         path.write_bytes(journal.read_bytes())
         with pytest.raises(BadInputError, match="belongs to another user"):
             read(path)
+        mount.fail("statfs", errno=errno.EIO)
         with pytest.raises(PermissionError, match="it belongs to another user"):
             open_kept(path, os.O_WRONLY)
         with pytest.raises(BadInputError, match="belongs to another user"), working_in(mount.place / "x", make=True):

@@ -63,24 +63,21 @@ def owner_of(descriptor: int) -> int:
 
     Such a file system shows any owner and mode. Return -1 if its mount is not in the list of mounts any more.
     """
+    import ctypes
+
     status = os.fstat(descriptor)
-    major, minor = os.major(status.st_dev), os.minor(status.st_dev)
-    if major or not _is_on_fuse(descriptor):  # only root mounts FUSE file systems with a device (fusermount3(1))
+    device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
+    about = (ctypes.c_long * 32)()  # more than a struct statfs, whose first member is the type
+    # Only root mounts FUSE file systems with a device (fusermount3(1)). The server of one can refuse fstatfs().
+    known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
+    if known and about[0] != _FUSE:
         return status.st_uid
     mounter = -1
     with suppress(FileNotFoundError), open("/proc/self/mountinfo", "rb") as mounts:
-        lines = (line.split(b" ") for line in mounts)
-        options = next((fields[-1] for fields in lines if fields[2] == b"%d:%d" % (major, minor)), b"")
-        if found := re.search(rb",user_id=(\d+)", options):
+        of_device = (fields for line in mounts if (fields := line.split(b" "))[2] == device)
+        if found := re.search(rb",user_id=(\d+)", next(of_device, [b""])[-1]):
             mounter = int(found[1])
     return status.st_uid if mounter in (0, os.geteuid()) else mounter
-
-
-def _is_on_fuse(descriptor: int) -> bool:
-    import ctypes
-
-    result = (ctypes.c_long * 32)()  # more than a struct statfs, whose first member is the type
-    return ctypes.CDLL(None).fstatfs(descriptor, result) == 0 and result[0] == _FUSE
 
 
 # Directories

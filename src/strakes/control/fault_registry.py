@@ -61,9 +61,7 @@ def make_fault(name: str, ask: Ask) -> Fault:
     entry = FAULTS[name]
     for field in fields(ask):
         if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):
-            raise BadInputError(f"--{_option(field.name)} cannot be used with the fault {name}", remedy="Leave it out.")
+            own = {"command": "fault-command", "restore": "restore-command"}
+            word = own.get(field.name, field.name.replace("_", "-"))
+            raise BadInputError(f"--{word} cannot be used with the fault {name}", remedy="Leave it out.")
     return entry.make(ask)
-
-
-def _option(field: str) -> str:
-    return {"command": "fault-command", "restore": "restore-command"}.get(field, field.replace("_", "-"))

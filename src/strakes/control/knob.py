@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import inf
-from typing import Any, Literal
+from typing import Literal
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
@@ -183,7 +183,10 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
         for own in common.pop("knob"):
             knob = own["name"]
             top = {key: value for key, value in common.items() if key not in _COMMANDS or "by_hand" not in own}
-            knobs.append(Knob(**{key: _value(value, knob) for key, value in (top | own).items()}))
+            for key, value in (top := top | own).items():
+                if isinstance(value, list):
+                    top[key] = tuple(word.replace("{name}", knob) if isinstance(word, str) else word for word in value)
+            knobs.append(Knob(**top))
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise BadInputError(
             "the catalogue of settings is not valid",
@@ -192,12 +195,6 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
             remedy="The other entries of the file are examples.",
         ) from error
     return tuple(knobs)
-
-
-def _value(value: Any, name: str) -> Any:
-    if not isinstance(value, list):
-        return value
-    return tuple(word.replace("{name}", name) if isinstance(word, str) else word for word in value)
 
 
 def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:

@@ -188,7 +188,7 @@ def _create_pool(target: ServedTarget) -> str:
     """Return the command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
     options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
     mounting = "canmount=off" if target.file_system == "lustre" else f"mountpoint={target.mount}"
-    words = (f"-O {_word(mounting)}", _word(target.pool), " ".join(map(_word, target.vdevs)))
+    words = (f"-O {shlex.quote(mounting)}", shlex.quote(target.pool), " ".join(map(shlex.quote, target.vdevs)))
     return " \\\n        ".join(["zpool create", *options, *words])
 
 
@@ -240,13 +240,8 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=lambda name: name == "cib.xml.j2",
     )
-    environment.filters["sh"] = _word
+    environment.filters["sh"] = shlex.quote  # every value in a command of a run-book or a script
     return environment
-
-
-def _word(value: object) -> str:
-    """Return a value of the description as one word of the shell commands of a run-book or a script."""
-    return shlex.quote(str(value))
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:

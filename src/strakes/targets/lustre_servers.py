@@ -353,7 +353,9 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(MetadataTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        network=_network(answers, targets),
+        # Only root may read this client's addresses on some systems; the network types of its servers are known.
+        network=answers.get(LIST_NIDS, ())
+        or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),
         notes=tuple(answers.notes),
     )
@@ -379,12 +381,6 @@ def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
             state = f"{len(ill)} of {counted(len(there), 'target')} not active" if ill else ACTIVE
             servers.append(Server(host_of(address), role, address, state))
     return tuple(servers)
-
-
-def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
-    """Return this client's addresses, or the network types of its servers if only root may read the addresses."""
-    own = answers.get(LIST_NIDS, ())
-    return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
 
 
 def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:

@@ -81,7 +81,7 @@ def run_trial(lab: str, pair: Pair, name: str, root: Path) -> FaultTrial:
     """
     pair.make_whole(_ANSWER_S)
     before = pair.active()
-    promise = Promise(root, PAIR_FAULTS[name][0], RestorePair(lab))
+    promise = Promise(root, PAIR_FAULTS[name][0], RestorePair(lab), 2 * _ANSWER_S)
     try:
         return _observe(pair, name, before)
     finally:

@@ -76,9 +76,18 @@ find_way() {
 }
 
 # USER PLACE...: true if those that exist belong to this user, root or USER; else $place is one of another user, or in
-# which others can replace something.
+# which others can replace something. A FUSE file system of another user can show any owner.
 are_ours() {
-    local user=$1 owner mode root=
+    local user=$1 owner mode root= line fields
+    while read -r line; do
+        [[ $line =~ ,user_id=([1-9][0-9]*)[^\ ]*$ ]] || continue
+        ((BASH_REMATCH[1] == EUID || BASH_REMATCH[1] == user)) && continue
+        read -ra fields < <(printf %s "$line")
+        printf -v line %b "${fields[4]}"
+        for place in "${@:2}"; do
+            [[ $place/ != "${line%/}"/* ]] || return
+        done
+    done 2>/dev/null </proc/self/mountinfo
     while read -r owner mode place; do
         if [[ -z $root ]]; then
             root=$owner # of /: in a user namespace, root of the machine has another number

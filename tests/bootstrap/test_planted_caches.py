@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bootstrap.checkout import Checkout, bare_path
+from mounts import faulty_mounted
 
 OTHER = 65534
 
@@ -42,6 +43,13 @@ def prepared(checkout: Checkout, cache: Path) -> Path:
 def give_away(top: Path) -> None:
     for path in (top, *top.rglob("*")):
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
+
+
+def test_a_cache_on_a_file_system_that_another_user_mounted_is_refused(checkout: Checkout) -> None:
+    with faulty_mounted(mounter=OTHER) as mount:
+        mount.place.chmod(0o700)
+        done = read_only(checkout, XDG_CACHE_HOME=str(mount.place))
+    assert done.returncode == 3 and "other users can write" in done.stderr
 
 
 @pytest.mark.parametrize("fresh", [True, False])

@@ -93,7 +93,9 @@ class _Table:
         """Return the value of a key. Raises BadInputError if it is missing, or not of this type or pattern."""
         value: Any = self.values.get(key)
         least = _LEAST.get(name, 0)
-        pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number from {least} to {_MOST}")))
+        pattern, wanted = _VALID.get(
+            name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
+        )
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # Texts are written to files in which each line is a setting, and to XML, which cannot hold NUL.
         if any(not text.isprintable() for text in _texts(value)):

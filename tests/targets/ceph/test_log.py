@@ -125,7 +125,7 @@ class Cluster:
             " health detail ": {"checks": {}},
             " version ": {"version": "16.2.15"},
         }
-        answer = next((answer for name, answer in answers.items() if name in words), {})
+        answer: object = next((answer for name, answer in answers.items() if name in words), {})
         return Completed(tuple(argv), 0, json.dumps(answer), "")
 
 

@@ -49,6 +49,12 @@ def test_a_target_that_takes_longer_for_the_same_requests_is_slow() -> None:
     assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"sync": OfKind(20, 0.2, 0.003)}) == ["metadata target MDT0000"]
 
 
+@pytest.mark.parametrize(("usual_s", "slow"), [(0.0007, ["metadata target MDT0000"]), (0.0001, [])])
+def test_only_targets_that_take_at_least_1_ms_for_a_request_are_slow(usual_s: float, slow: list[str]) -> None:
+    usual, six = (OfKind(100, 100 * took_s, 101 * took_s**2) for took_s in (usual_s, 6 * usual_s))
+    assert slow_among({"open": six}, {"open": usual}) == slow
+
+
 def judged(*took_s: float) -> list[bool]:
     """Return the begins (True) and ends (False) of slowness of OST0000 with these times per request by window (s)."""
     totals, windows = [0.0], []

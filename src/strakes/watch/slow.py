@@ -22,8 +22,8 @@ from strakes.watch.values import WatchEvent
 
 # A target is slow at this multiple of its peers' service time, and of its usual ratio to its peers. Twice is normal.
 TIMES = 3.0
-# Minimum service time of a slow target in seconds. Users do not notice shorter ones.
-_LEAST_S = 0.005
+# Minimum service time of a slow target in seconds. Caches and interrupts vary shorter ones by more than three times.
+_LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. The mean of 4 has a standard error of 50% of their standard deviation.
 _FEWEST_REQUESTS = 4.0

@@ -43,6 +43,13 @@ def test_a_source_reads_what_was_recorded() -> None:
     assert [words[0] for words in asked] == ["lctl", "cat"] and not live.missing
 
 
+def test_lines_of_proc_do_not_hide_the_used_space_in_the_parameter_before_them() -> None:
+    disk = f" 254 0 vda {' '.join(map(str, range(17)))}"
+    for after in (disk, "cpu  57868 0 68439", f"{disk}\ncpu  57868 0 68439"):
+        text = f"obdfilter.fs-OST0003.kbytesfree=0\nobdfilter.fs-OST0003.kbytestotal=100\n{after}\n"
+        assert read_text("server", 5.0, text).full == {"fs-OST0003": 1.0}
+
+
 def test_slow_job_counters_are_read_less_often_than_the_rest() -> None:
     asked: list[tuple[str, ...]] = []
     spent_s = [0.0]

@@ -29,6 +29,7 @@ SERVER_PARAMETERS = (
 CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
 _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
+_PROC = re.compile(_DISK.pattern + r"|cpu\d* ")
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
 # Virtual block devices and partitions, which are not whole disks.
@@ -44,11 +45,13 @@ _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
     """Return the reading in output of ``lctl get_param``, which lines of /proc/diskstats may follow."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
-    own = "\n".join(
-        line
-        for line in text.splitlines()
-        if (_names_parameter(line) or _OF_VALUE.match(line)) and not _DISK.match(line)
-    )
+    lines, of_proc = list[str](), False
+    for line in text.splitlines():
+        # Lines of /proc do not continue the value of the parameter before them.
+        of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
+        if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
+            lines.append(line)
+    own = "\n".join(lines)
     try:
         params = read_params(Completed(("lctl", "get_param", *_PATTERNS), 0, own + "\n" if own else "", ""))
     except NotUnderstoodError as error:

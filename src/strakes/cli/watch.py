@@ -15,7 +15,7 @@ import click
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import default_root, real_path
 from strakes.base.processes import words_of
-from strakes.base.units import counted
+from strakes.base.units import counted, format_duration
 from strakes.cli.options import (
     DIRECTORY,
     OUTPUT,
@@ -274,6 +274,7 @@ def replay_command(
     FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
     lctl get_param, each after a line of ### and the Unix time.
     """
+    from strakes.watch.clocks import clocks_ahead
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
     from strakes.watch.values import line
@@ -287,14 +288,18 @@ def replay_command(
             what = "--time, --value and --by are for CSV files; a recording has no columns"
             raise BadInputError(what, where=first, remedy="Leave out these options.")
         watch, contents, versions = Watch(false_alarms_a_month), Contents(), []
-        for reading in readings(files):
+        ahead_s = clocks_ahead(readings(files)) if len(files) > 1 else {}
+        for reading in readings(files, ahead_s):
             contents.add(reading)
             versions += watch.add(reading)
         events = list({event.key: event for event in versions}.values())  # keep only the last version of each event
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
-        document = {"top": watch.top, "lacking": lacking}
+        document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}
         notes = [f"not watched: {text}" for text in lacking]
+        for name, seconds in ahead_s.items():
+            differs = f"{format_duration(abs(seconds))} {'ahead' if seconds > 0 else 'behind'}"
+            notes.append(f"the clock of {name} is about {differs}: its times are corrected")
         notes.append(f"{counted(len(files), 'recording')}, {contents.span}: {alarms}")
     else:
         remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"

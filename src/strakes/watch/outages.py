@@ -59,6 +59,8 @@ class _Outage:
     # Whether the target has a newer outage.
     superseded: bool = False
     evicted: bool = False
+    # Whether a client replayed its requests, as it does only to a server that has restarted.
+    restarted: bool = False
     # Whether it may have begun before all that is recorded, so ``up_s`` is a guess.
     earlier: bool = False
     # The clocks of its sources differ at least by this time.
@@ -215,6 +217,7 @@ class Outages:
             outage.sure |= not wait.reconnected or (ended_s or reading.time_s) - began_s >= _SHORT_S
         outage.waits[reading.source] = ended_s or math.inf
         outage.evicted |= wait.evicted
+        outage.restarted |= ended_s is not None and not (wait.reconnected or wait.evicted or wait.or_earlier)
         if began_s < outage.down_s:
             outage.apart_s = max(outage.apart_s, outage.up_s - began_s)
             outage.down_s, outage.up_s = began_s, min(outage.up_s, began_s)
@@ -244,7 +247,7 @@ class Outages:
     def _is_cut_off(self, outage: _Outage) -> bool:
         """Return whether only the client is cut off: the target has served others during all of its wait."""
         known = self._served.get(outage.target)
-        if known is None or not outage.waits or outage.misses or outage.superseded:
+        if known is None or not outage.waits or outage.misses or outage.superseded or outage.restarted:
             return False
         until_s = max(outage.down_s, outage.still_s - _GROUP_S) if outage.lasts else outage.back_s or math.inf
         return known.busy_since_s <= outage.down_s and known.seen_s >= until_s

@@ -8,7 +8,7 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from typing import BinaryIO, TextIO, cast
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import open_regular
+from strakes.watch.clocks import set_back
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
@@ -83,11 +84,16 @@ def is_recording(path: Path) -> bool:
         return next(lines, "").startswith(MARK)
 
 
-def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
-    """Yield the readings of all files in order of time. Raises BadInputError if a file cannot be read."""
+def readings(paths: Sequence[Path], ahead_s: Mapping[str, float] | None = None) -> Iterator[CounterReading]:
+    """Yield the readings of all files in order of time. Raises BadInputError if a file cannot be read.
+
+    ``ahead_s``: source -> seconds by which its clock is ahead, which are subtracted from its times.
+    """
     with ExitStack() as stack:
         files = [stack.enter_context(open_lines(path)) for path in paths]
         streams = [_of_file(path, lines) for path, lines in zip(paths, files, strict=True)]
+        if ahead_s:
+            streams = [(set_back(each, ahead_s.get(each.source, 0.0)) for each in stream) for stream in streams]
         yield from heapq.merge(*streams, key=lambda reading: reading.time_s)
 
 

@@ -1,0 +1,125 @@
+"""Differences between the clocks of recorded machines, from outages that both a server and its clients noted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from statistics import median
+
+from strakes.watch.reading import CounterReading
+
+# Smaller differences are ignored, because times of one outage differ by up to 25 s between a server and a client.
+_LEAST_S = 30.0
+# Largest difference that is recognized. With larger ones, different outages of a target would be taken for one.
+_MOST_S = 600.0
+# A client notices a lost target within this time, with its next ping.
+_PING_S = 25.0
+# Maximum number of outages of a target that are compared. Time grows with the square.
+_MOST_OUTAGES = 32
+
+
+@dataclass
+class _Source:
+    """Times on the clock of one source: of its first reading, and at which targets were lost and served again."""
+
+    first_s: float
+    lost: dict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
+    back: dict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
+    # Target -> last reading in which this server listed it.
+    listed: dict[str, float] = field(default_factory=dict)
+    serves: bool = False
+
+    def add(self, reading: CounterReading) -> None:
+        self.serves |= bool(reading.serving)
+        for target, at_s in reading.recovered.items():
+            self.back[target].add(at_s)
+        for wait in reading.waits:
+            # A client that kept its state or was evicted may have lost its connection to a server that did not restart.
+            if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
+                self.lost[wait.target].add(wait.began_unix_s)
+                self.back[wait.target].add(wait.ended_unix_s)
+        if reading.serving is not None:
+            for target in self.listed.keys() - reading.serving.keys():
+                self.lost[target].add(self.listed.pop(target) + _PING_S)
+            self.listed |= dict.fromkeys(reading.serving, reading.time_s)
+
+
+def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
+    """Return source -> seconds by which its clock is ahead of the clocks of most sources, if it is 30 s or more."""
+    sources: dict[str, _Source] = {}
+    for reading in readings:
+        sources.setdefault(reading.source, _Source(reading.time_s)).add(reading)
+    servers = {name: source for name, source in sources.items() if source.serves}
+    listed = [(at_s, target, server) for server in servers.values() for target, at_s in server.listed.items()]
+    last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
+    for at_s, target, server in listed:
+        if at_s < last_s[target]:
+            # The readings of this server ended, and another one took over the target.
+            server.lost[target].add(at_s + _PING_S)
+    links = {}
+    for pair in product(servers, (name for name in sources if name not in servers)):
+        if link := _link(sources[pair[0]], sources[pair[1]]):
+            links[pair] = link
+    return _of_most(sources, links) if any(abs(ahead_s) >= _LEAST_S for ahead_s, _ in links.values()) else {}
+
+
+def _link(server: _Source, client: _Source) -> tuple[float, bool] | None:
+    """Return the difference that explains most outages, the smallest if several do, and whether it is precise."""
+    lost, back = (
+        sorted(
+            at_s - seen_s
+            for target in of_server.keys() & of_client.keys()
+            for at_s, seen_s in product(*(sorted(each[target])[-_MOST_OUTAGES:] for each in (of_server, of_client)))
+            if abs(at_s - seen_s) <= _MOST_S
+        )
+        for of_server, of_client in ((server.lost, client.lost), (server.back, client.back))
+    )
+    if not lost and not back:
+        return None
+    best = max((*lost, *back), key=lambda one: (len(_near(lost, one)) + len(_near(back, one)), -abs(one)))
+    return median(_near(back, best) or _near(lost, best)), bool(_near(back, best))
+
+
+def _near(ordered: list[float], one: float) -> list[float]:
+    return ordered[bisect_left(ordered, one - _LEAST_S) : bisect_right(ordered, one + _LEAST_S)]
+
+
+def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tuple[float, bool]]) -> dict[str, float]:
+    """Return the differences from the clock of most sources. ``links``: server and client -> their difference."""
+    began_s = {name: source.first_s for name, source in sources.items()}
+    reference = next(client for _, client in links)
+    known = {reference: 0.0}
+    for _ in sources:
+        for (server, client), (ahead_s, _) in links.items():
+            if client in known:
+                known.setdefault(server, known[client] + ahead_s)
+            elif server in known:
+                known[client] = known[server] - ahead_s
+    precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
+    if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
+        # All recordings began together, which gives the clocks of sources without precise times.
+        known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
+    ordered = sorted(known.values())
+    right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]
+    return {name: ahead_s - right_s for name, ahead_s in known.items() if abs(ahead_s - right_s) >= _LEAST_S}
+
+
+def set_back(reading: CounterReading, seconds: float) -> CounterReading:
+    """Return the reading with all of its times earlier by some seconds."""
+
+    def earlier(times: Mapping[str, float]) -> dict[str, float]:
+        return {target: at_s and at_s - seconds for target, at_s in times.items()}
+
+    waits = []
+    for wait in reading.waits:
+        ended_s = None if wait.ended_unix_s is None else wait.ended_unix_s - seconds
+        waits.append(replace(wait, began_unix_s=wait.began_unix_s - seconds, ended_unix_s=ended_s))
+    serving = None if reading.serving is None else earlier(reading.serving)
+    recovered, connected = earlier(reading.recovered), earlier(reading.connected)
+    time_s = reading.time_s - seconds
+    return replace(
+        reading, time_s=time_s, waits=tuple(waits), serving=serving, recovered=recovered, connected=connected
+    )

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from strakes.base.units import MIB
 from strakes.cli.target import command, layout_text, placement_text
-from strakes.targets.description import Layout, Placement
+from strakes.targets.description import Layout, LayoutComponent, Placement
 from targets.lustre.test_target import target
 
 
@@ -56,6 +57,34 @@ def test_layouts_are_described_in_words() -> None:
     assert layout_text(Layout()) == "the file system's default"
     text = "stripe count 2, stripe size 64 KiB, objects of 1 MiB, pool fast"
     assert layout_text(Layout(65536, 2, object_bytes=1 << 20, pool="fast")) == text
+    assert layout_text(Layout(MIB, 1, pattern="0")) == "stripe count 1, stripe size 1 MiB"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (
+            [(0, 100 * MIB, Layout(MIB, 1, pattern="raid0"), 0), (100 * MIB, None, Layout(MIB, -1), 0)],
+            "up to 100 MiB: stripe count 1, stripe size 1 MiB; rest: stripe count -1 (all targets)",
+        ),
+        (
+            [(0, MIB, Layout(MIB, 0, pattern="mdt"), 0), (MIB, None, Layout(MIB, 16, None, "slow", "overstriped"), 0)],
+            "up to 1 MiB: on the metadata target; rest: stripe count 16, stripe size 1 MiB, pool slow, overstriped",
+        ),
+        (
+            [(0, MIB, Layout(MIB), 1), (MIB, None, Layout(MIB, 4), 1), (0, None, Layout(MIB), 2)],
+            "mirror 1 (up to 1 MiB: stripe size 1 MiB; rest: stripe count 4), mirror 2 (stripe size 1 MiB)",
+        ),
+        (
+            [(0, MIB, Layout(MIB), 0), (MIB, 8 * MIB, Layout(None, 0), 0), (8 * MIB, 8 * MIB, Layout(MIB, 2), 0)],
+            "up to 1 MiB: stripe size 1 MiB; up to 8 MiB: extends the part before; then: stripe count 2",
+        ),
+    ],
+)
+def test_components_and_mirrors_are_described_in_words(
+    parts: list[tuple[int, int | None, Layout, int]], text: str
+) -> None:
+    assert layout_text(Layout(components=tuple(LayoutComponent(*part) for part in parts))) == text
 
 
 @pytest.mark.parametrize(

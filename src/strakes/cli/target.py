@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from strakes.base.units import counted, format_bytes
+from strakes.base.units import format_bytes
 from strakes.cli.options import AsJson, AtServers, Directory, command_named
 from strakes.cli.say import print_json, print_table, say, say_rows, say_sentence
 
@@ -89,19 +90,38 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return the layout of files as text."""
+    """Return the layout of files as text. Successive components with the same stripe size show it once."""
+    mirrors: dict[int, list[str]] = {}
+    sizes: dict[int, int] = {}
+    for part in layout.components:
+        size = part.layout.stripe_size_bytes
+        same = size is not None and sizes.get(part.mirror) == size
+        text = _plain_text(replace(part.layout, stripe_size_bytes=None) if same else part.layout)
+        if size is None:
+            # A self-extending layout: ``lfs`` shows the size of the extensions in place of the stripe size.
+            text = "extends the part before"
+        elif part.layout.pattern != "mdt":
+            sizes[part.mirror] = size
+        ends = "then" if part.end == part.begin else f"up to {format_bytes(part.end)}" if part.end else "rest"
+        whole = part.begin == 0 and part.end is None
+        mirrors.setdefault(part.mirror, []).append(text if whole else f"{ends}: {text}")
+    if len(mirrors) > 1:
+        return ", ".join(f"mirror {number} ({'; '.join(parts)})" for number, parts in mirrors.items())
+    return "; ".join(*mirrors.values()) if mirrors else _plain_text(layout) or "the file system's default"
+
+
+def _plain_text(layout: Layout) -> str:
+    if layout.pattern == "mdt":
+        return "on the metadata target"
     values = {
-        "stripe count {}": layout.stripe_count,
+        "stripe count {}": "-1 (all targets)" if layout.stripe_count == -1 else layout.stripe_count,
         "stripe size {}": format_bytes(layout.stripe_size_bytes) if layout.stripe_size_bytes is not None else None,
         "objects of {}": format_bytes(layout.object_bytes) if layout.object_bytes is not None else None,
         "first target {}": layout.first_target,
         "pool {}": layout.pool or None,
-        "{}": layout.pattern or None,
+        "{}": None if layout.pattern in ("", "0", "raid0") else layout.pattern,
     }
-    parts = [form.format(value) for form, value in values.items() if value is not None]
-    if layout.components:
-        parts.append(counted(len(layout.components), "component"))
-    return ", ".join(parts) or "the file system's default"
+    return ", ".join(form.format(value) for form, value in values.items() if value is not None)
 
 
 def placement_text(placement: Placement) -> str:

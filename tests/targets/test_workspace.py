@@ -69,6 +69,15 @@ def test_the_heart_beats_from_the_beginning_where_other_hosts_see_it(
         wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
 
 
+def test_only_the_heart_has_a_file_open_where_closing_it_may_wait_for_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Mount, "remote", property(lambda _: True))
+    with Workspace.create(tmp_path, RUN) as workspace:
+        opened = {os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)}
+        assert str(workspace.path) in opened and str(workspace.path / MARKER_NAME) not in opened
+
+
 @pytest.mark.parametrize("full", [False, True])
 def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.MonkeyPatch, full: bool) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)

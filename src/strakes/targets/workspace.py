@@ -51,7 +51,10 @@ class Heart:
     """
 
     def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        """Take over the open marker."""
+        """Take over the open marker. Close it as soon as the child process has it.
+
+        Each further process that is started would close its copy, which waits for the server on FUSE and NFS.
+        """
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -75,14 +78,20 @@ class Heart:
                 pass_fds=[self._descriptor],
                 start_new_session=True,
             )
+            self._close()
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        with suppress(OSError):  # the heartbeat loses nothing; a dead server may report an error of an earlier write
+            os.close(descriptor)
 
     def stop(self, patience_s: float) -> bool:
         """Stop the heartbeat. Return False if a hanging target blocks it for more than ``patience_s`` seconds."""
         if not self._stopping.is_set():
             self._stopping.set()
             self._starter.join()
-            os.close(self._descriptor)
         if self._child is None:
+            self._close()
             return True
         assert self._child.stdin is not None
         self._child.stdin.close()

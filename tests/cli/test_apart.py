@@ -32,7 +32,7 @@ def work():
 {body}
 from strakes.cli import apart
 apart._DEAD_AFTER_S, apart._LOOK_EVERY_S = 3.0, {LOOK_EVERY_S}
-sys.exit(run_apart(work, {PATIENCE_S}, lambda: "server oss1 is silent"))
+sys.exit(run_apart(work, {PATIENCE_S}, lambda: ("/mnt/d", "server oss1 is silent", "wait")))
 """
     words = [sys.executable, "-c", program]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -237,7 +237,8 @@ def test_work_blocked_on_a_dead_server_is_left_behind_with_a_message(mount: Faul
             printed, errors = process.communicate(timeout=30)
             assert (process.returncode, printed) == (1, "begun\n")
             assert errors.startswith("strakes: error: the file system does not answer\n")
-            assert "why: server oss1 is silent" in errors and "left behind" in errors
+            assert "where: /mnt/d\n" in errors and "takes more than 3 s. server oss1 is silent\n" in errors
+            assert "next: wait\n" in errors and "left behind" in errors
     finally:
         mount.mend()
 
@@ -254,3 +255,50 @@ def test_the_work_gets_a_broken_pipe_when_its_reader_closes() -> None:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(20) == 9
+
+
+@pytest.mark.parametrize("lost", ["{}", "{'lus-MDT0000': LostServer('mds1', 'DISCONN')}"])
+def test_settings_are_restored_although_the_command_is_blocked(mount: FaultyMount, lost: str) -> None:
+    mount.hang("mkdir")
+    work = f"""
+        from types import SimpleNamespace
+        from strakes.runs import watchdog
+        from strakes.targets.target import LostServer
+        watchdog.LOST_FOR_S = watchdog.GRACE_S = watchdog._UNWIND_S = 0.0
+        target = SimpleNamespace(mount=SimpleNamespace(remote=True), path="/mnt/d", lost_servers=lambda: {lost})
+        with watchdog.servers_watched([target]), watchdog.before_forced_end(lambda: os.write(1, b"restored")):
+            os.mkdir({str(mount.place / "d")!r})
+    """
+    try:
+        with start(work) as process:
+            printed, errors = process.communicate(timeout=30)
+            assert (process.returncode, printed) == (1, "restored")
+            assert errors.count("strakes: error: ") == 1 and "where: /mnt/d\n" in errors
+    finally:
+        mount.mend()
+
+
+def test_a_watchdog_that_follows_an_outage_decides_how_long_a_blocked_command_waits(mount: FaultyMount) -> None:
+    mount.hang("mkdir")
+    work = f"""
+        from types import SimpleNamespace
+        from strakes.runs import watchdog
+        from strakes.targets.target import LostServer
+        target = SimpleNamespace(
+            mount=SimpleNamespace(remote=True),
+            path="/mnt/d",
+            lost_servers=lambda: {{"lus-MDT0000": LostServer("mds1", "DISCONN")}},
+        )
+        with watchdog.servers_watched([target]):
+            print("begun", flush=True)
+            os.mkdir({str(mount.place / "d")!r})
+        return 7
+    """
+    try:
+        with start(work) as process:
+            assert line_of(process) == "begun"
+            time.sleep(6)
+            mount.mend()
+            assert process.communicate(timeout=30) == ("", "") and process.returncode == 7
+    finally:
+        mount.mend()

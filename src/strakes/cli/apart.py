@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
-from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
-from strakes.runs.watchdog import set_parent
+from strakes.base.processes import descendants_of, kernel_waits, process_start, wait_in_words
+from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
 _DONE = signal.SIGUSR1  # the child sends this signal when its work is done
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -28,13 +28,15 @@ _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # ones take far less. Together with the times of strakes.runs.watchdog this is at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 24.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
+_GIVE_UP_AFTER_S = 20.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
 
 # A thread with more waits per second makes progress. One that retries a dead Lustre server waits about once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 # Calls that may block run in other processes. So if a call of the child itself takes this long, a server is dead.
 _DEAD_AFTER_S = 30.0
+# Age of a report of lost servers after which its watchdog is blocked itself. A working one reports every second.
+_OLD_S = 10.0
 _LOOK_EVERY_S = 2.0
 _LAST_S = 1.0  # seconds for output in flight, and for a killed child to exit
 _PIPE_BYTES = 1 << 16
@@ -47,16 +49,18 @@ _SIGNAL_BYTES = _SET_BYTES = 128  # struct signalfd_siginfo, from the manual pag
 def run_apart(
     work: Callable[[], int],
     patience_s: float = PATIENCE_S,
-    name_trouble: Callable[[], str] = str,
-    later: str = "strakes clean DIR",
+    explain: Callable[[], tuple[str, str, str]] = lambda: ("", "", ""),
+    *,
+    limited: bool = True,
 ) -> int:
     """Run ``work`` in a child process and return the exit status. The child is killed if this process ends.
 
     Signals are passed to the child. If a signal ends the child, the same signal ends this process. If the child does
-    not exit within ``patience_s`` seconds after its work, or if its descendants wait in the kernel, those processes are
-    listed on standard error and abandoned. If a descendant hangs, an interrupt ends this process within half a minute.
-    If the child itself waits for a dead server, an error with the text of ``name_trouble`` is printed, and the status
-    is 1. ``later``: the command to run when the servers serve again.
+    not exit within ``patience_s`` seconds after its work, or descendants of the child wait in the kernel, these
+    processes are listed on standard error and abandoned. If one of them hangs, an interrupt ends this process within
+    half a minute. If the child itself waits for a dead server, unless ``limited`` is false, an error is printed and the
+    status is 1; ``explain`` returns its directory, reason and remedy. While the child's watchdog reports lost servers,
+    only the watchdog ends the child.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
@@ -73,8 +77,9 @@ def run_apart(
             child,
             status_of_child,
             patience_s,
-            lambda: os.pread(trouble, _PIPE_BYTES, 0).decode() or name_trouble(),
-            later,
+            trouble,
+            explain,
+            limited=limited,
         ).wait()
         for relay in relays:
             relay.join(_LAST_S)
@@ -105,8 +110,7 @@ def run_apart(
         os.kill(parent, _DONE)
 
     def tell_trouble(text: str) -> None:
-        os.ftruncate(trouble, 0)
-        os.pwrite(trouble, text.encode(), 0)
+        os.ftruncate(trouble, os.pwrite(trouble, text.encode(), 0))
 
     set_parent(tell, tell_trouble)
     status = work()
@@ -124,14 +128,20 @@ class _Watch:
     """The parent's supervision of the child."""
 
     def __init__(
-        self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str], later: str
+        self,
+        child: int,
+        status_of_child: int,
+        patience_s: float,
+        trouble: int,
+        explain: Callable[[], tuple[str, str, str]],
+        *,
+        limited: bool,
     ) -> None:
-        self._child, self._later = child, later
+        self._child, self._trouble, self._explain, self._limited = child, trouble, explain, limited
         library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
         for number in _WATCHED:
             library.sigaddset(watched, int(number))
         self._signals = int(library.signalfd(-1, watched, os.O_CLOEXEC))
-        self._name_trouble = name_trouble
         self._status_of_child = status_of_child
         self._patience_s = patience_s
         self._status: int | None = None
@@ -162,17 +172,32 @@ class _Watch:
                 hangs = self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
                 if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
-            elif self._still_s((self._child,)) > _DEAD_AFTER_S:
-                where = f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s"
-                why = self._name_trouble()
-                return self._give_up(MeasurementError("the file system does not answer", where=where, why=why))
+            elif self._is_watched():
+                self._still.clear()
+            elif self._limited and self._still_s((self._child,)) > _DEAD_AFTER_S:
+                return self._give_up(MeasurementError("the file system does not answer"))
         return self._status
 
+    def _is_watched(self) -> bool:
+        """Return whether the child's watchdog works and reports lost servers."""
+        report = os.fstat(self._trouble)
+        return report.st_size > 0 and abs(time.time() - report.st_mtime) < _OLD_S
+
     def _give_up(self, error: StrakesError) -> int:
-        """Print the error, kill the child, and return the exit status of the error."""
-        error.remedy = f"Check its servers. When they serve again: {self._later}"
+        """Print the error, let the child's watchdog restore settings, kill the child, and return the error's status."""
+        error.where, error.why, error.remedy = self._explain()
+        if isinstance(error, MeasurementError):
+            waits = [wait_in_words(process, thread) for process, thread, _ in _waits((self._child,))]
+            call = f"a call of process {self._child} {waits[0]} takes" if waits else "a call of strakes takes"
+            error.why = f"{call} more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
-        os.kill(self._child, signal.SIGKILL)
+        os.kill(self._child, TOLD_TO_END)
+        ends_s = time.monotonic() + ENDING_S
+        while self._status is None and process_start(self._child) is not None and time.monotonic() < ends_s:
+            if number := self._next_signal(_TICK_S):
+                self._take(number)
+        if self._status is None:
+            os.kill(self._child, signal.SIGKILL)
         self._patience_s = min(self._patience_s, _LAST_S)
         return error.exit_status
 

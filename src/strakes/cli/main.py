@@ -40,7 +40,8 @@ _APART = frozenset(
 )
 # Commands whose output for people is translated. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
-_COMPLETION = "_STRAKES_COMPLETE"  # environment variable that click reads
+_RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
+_COMPLETION = "_STRAKES_COMPLETE"  # the environment variable that click reads
 
 # Each command, with its line in the main help, so that the main help imports no command. A command of one word is the
 # object ``command`` of the module with its name. A command of two words is an object of the module named after the
@@ -171,8 +172,9 @@ def main() -> int:
     from strakes.cli.apart import run_apart
 
     try:
-        later = "strakes knobs restore" if arguments[:2] == ["knobs", "restore"] else "strakes clean DIR"
-        return run_apart(lambda: run(arguments), name_trouble=lambda: _trouble(arguments), later=later)
+        # A watch goes on until it is stopped.
+        limited = arguments[:2] != ["watch", "run"]
+        return run_apart(lambda: run(arguments), explain=lambda: _trouble(arguments), limited=limited)
     except OSError as error:
         if (known := _limit_reached(error)) is None:
             raise
@@ -193,21 +195,30 @@ def _open_standard_files() -> None:
         os.environ.pop(variable, None)
 
 
-def _trouble(arguments: Sequence[str]) -> str:
-    """Return a text on the mounts that a command line names and on their servers. Never accesses the mounts."""
+def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
+    """Return the directory that a command line names, what is wrong with its servers, and a remedy. Accesses no mount.
+
+    Other words of the command line may also be paths outside of the root file system.
+    """
+    from strakes.runs.watchdog import advice
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
 
     mounts = read_mounts()
-    named = [find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")]
+    named = {word: find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")}
+    named = {word: mount for word, mount in named.items() if mount.mount_point != "/"}
+    where = next((word for word, mount in named.items() if mount.remote and ("/" in word or word == ".")), "")
     texts = []
-    for place, mount in {mount.mount_point: mount for mount in named if mount.mount_point != "/"}.items():
+    for place, mount in {mount.mount_point: mount for mount in named.values()}.items():
         texts.append(f"The command line names a path on {place} ({mount.file_system}).")
         try:
             texts += target_of_mount(Path(place), mount).trouble()
         except StrakesError as error:
             texts.append(str(error))
-    return " ".join(texts)
+    remedy = advice(where or "DIR", resumable=_name_of(arguments) in _RESUMABLE)
+    if arguments[:2] == ["knobs", "restore"]:
+        remedy = "Check its servers. When they serve again: strakes knobs restore"
+    return where, " ".join(texts), remedy
 
 
 def run(arguments: Sequence[str]) -> int:

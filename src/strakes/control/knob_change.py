@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +18,12 @@ from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, kn
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, values_in_force
 from strakes.control.knob_restore import Restored, settle
+from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
+
+# Held by the thread that restores settings: the main thread, or the watchdog if the main thread is blocked.
+_restoring = threading.Lock()
 
 # Knobs with their new values and places.
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
@@ -135,21 +140,27 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
     """Make the changes of the plan; undo them if a change or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
-    try:
-        for knob, wanted, places in plan:
-            given = {place.name_with_host: _change_place(knob, place, wanted, journal, target) for place in places}
-            change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
-        yield journal, change
-    except BaseException:
-        _put_back(target, root, journal, change)
-        raise
-    finally:
-        journal.release()
+    with before_forced_end(lambda: _put_back(target, root, journal, change)):
+        try:
+            for knob, wanted, places in plan:
+                given = {place.name_with_host: _change_place(knob, place, wanted, journal, target) for place in places}
+                change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
+            yield journal, change
+        except BaseException:
+            _put_back(target, root, journal, change)
+            raise
+        finally:
+            journal.release()
 
 
 def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
     """Restore all changes that are not settled yet; return the failures, which later commands try to restore again."""
-    done = settle(root, journal, ask=target.run)
+    if not _restoring.acquire(timeout=ENDING_S):
+        return []  # the other thread is restoring them
+    try:
+        done = settle(root, journal, ask=target.run)
+    finally:
+        _restoring.release()
     change.restored = (*change.restored, *done)
     return [restored for restored in done if not restored.done]
 

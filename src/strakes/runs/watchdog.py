@@ -1,8 +1,9 @@
 """Ends a command whose servers are dead, even if it is blocked in a system call.
 
 A thread for each file system asks the kernel once a second which servers do not answer. The watchdog thread follows
-the course of an outage, raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt, and ends the
-process if the main thread does not react. No wait of another thread delays it.
+the course of an outage, raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt, and restores
+settings and ends the process if the main thread does not react. No wait of another thread delays it. The parent process
+(strakes.cli.apart) leaves an outage to the watchdog; before it kills a blocked process, it sends TOLD_TO_END.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Literal
 
-from strakes.base.errors import ServersDeadError
+from strakes.base.errors import ServersDeadError, StrakesError
 from strakes.targets import command
 from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
@@ -35,10 +36,31 @@ REFUSED_FOR_S = 28.0
 # recorded fail-overs, targets were unavailable for 21 to 38 s, less than REFUSED_FOR_S + GRACE_S.
 GRACE_S = 16.0
 ENDING_S = 4.0
+# Share of ENDING_S for the main thread; then the watchdog restores the settings itself.
+_UNWIND_S = 2.0
+# Blocked in all threads, so that it stays pending until the watchdog sees it; it ends a process without a watchdog.
+TOLD_TO_END = signal.SIGUSR2
 # An answer about lost servers that is overdue by _SLOW_S seconds was blocked; then a child process tries the directory.
 _SLOW_S = 3.0
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
+_last_acts: list[Callable[[], object]] = []
+
+
+@contextmanager
+def before_forced_end(act: Callable[[], object]) -> Iterator[None]:
+    """Call ``act`` in another thread if the watchdog ends the process while the body runs."""
+    _last_acts.append(act)
+    try:
+        yield
+    finally:
+        _last_acts.remove(act)
+
+
+def advice(path: str, *, resumable: bool = True) -> str:
+    """Return what to do after servers died during a command on ``path``."""
+    resume = "--resume continues a run that was begun, and " if resumable else ""
+    return f"Check them. When they serve again, {resume}strakes clean {path} removes the remaining files."
 
 
 def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
@@ -62,6 +84,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
     stopping = threading.Event()
     watchdog = _Watchdog(remote, stopping)
     before = signal.signal(signal.SIGALRM, watchdog.raise_error)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {TOLD_TO_END})
     watchdog.start()
     try:
         yield
@@ -71,6 +94,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class Course:
@@ -116,9 +140,12 @@ class _Watchdog:
     def _work(self) -> None:
         course = Course()
         while course.state != "over" and not self._stopping.wait(_TICK_S):
+            if TOLD_TO_END in signal.sigpending():
+                self._restore()
+                os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
-            for _, tell_trouble in _parent if changed else ():
+            for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
                 with suppress(OSError, ValueError):  # nobody reads standard error any more
@@ -129,22 +156,27 @@ class _Watchdog:
 
     def _end(self, lost: Mapping[_Look, Mapping[str, LostServer]]) -> None:
         path = next(iter(lost)).target.path
-        error = self._error = ServersDeadError(
-            "the servers of the file system do not answer",
-            where=str(path),
-            why=_sentences(lost),
-            remedy="Check them. When they serve again, --resume continues a run that was begun, and "
-            f"strakes clean {path} removes the remaining files.",
-        )
+        what, why = "the servers of the file system do not answer", _sentences(lost)
+        error = self._error = ServersDeadError(what, where=str(path), why=why, remedy=advice(str(path)))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
         command.end_running()
-        if self._stopping.wait(ENDING_S):
+        ends_s = time.monotonic() + ENDING_S
+        if self._stopping.wait(_UNWIND_S):
+            return
+        self._restore()
+        if self._stopping.wait(max(0.0, ends_s - time.monotonic())):
             return
         with suppress(OSError):
             os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         for tell_status, _ in _parent:
             tell_status(error.exit_status)
         os._exit(error.exit_status)
+
+    def _restore(self) -> None:
+        command.end_running()
+        for act in reversed(_last_acts):
+            with suppress(StrakesError):
+                act()
 
 
 def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:

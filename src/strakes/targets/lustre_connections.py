@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,9 +17,12 @@ from strakes.targets.lustre_parameters import (
     service_addresses,
     working_address,
 )
-from strakes.targets.lustre_servers import NOTHING, host_of, hosts, states, target_in
+from strakes.targets.lustre_servers import NOTHING, host_of, hosts, state_query, states, target_in
 from strakes.targets.lustre_tool import Answers, get_param, of_mount
 from strakes.targets.target import LostServer
+
+# Seconds after which a client has noticed that a machine is dead, for all targets of the machine.
+NOTICE_S = 16.0
 
 
 class Connections:
@@ -26,7 +30,8 @@ class Connections:
 
     While a connection is lost, the kernel shows the server that it tries, often the healthy one of a fail-over pair.
     The server of a lost target is therefore the one of its last working connection. If that was never seen, it is one
-    of the configured servers. A server to which another connection is FULL is not called dead.
+    of the configured servers. A server to which another connection is FULL is not called dead, at first because the
+    client may not have noticed that this one is lost, too, and after NOTICE_S seconds because the server is alive.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
@@ -55,7 +60,7 @@ class Connections:
         connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
         lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
         # An idle connection does not show that its server is dead. A machine that refuses connections is not dead.
-        dead = {server.host for server in lost.values() if not server.refuses and not server.answers}
+        dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
         return lost | {
             name: LostServer(self._last[name], f"{IDLE}, on the same server")
             for name, of in known.items()
@@ -66,9 +71,18 @@ class Connections:
         on = (self._last[name],) if name in self._last else self._possible.get(name, ())
         silent = [host for host in on if host not in connected]
         state = of.in_words(now_s)
-        if on and not silent:
+        if on and not silent and now_s - (of.not_working_since() or 0.0) > NOTICE_S:
             state += f"; {connected[on[0]]} on its server {on[0]} is connected"
+        elif not silent:
+            silent = [*on]
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
+
+    def why_unread(self, answers: Answers) -> str:
+        """Return why the states that should be readable were not read; "" if they were, or if only root may."""
+        params = answers.get(state_query(self._file_system), NOTHING)
+        if params.cut_off and (self._read or os.geteuid() == 0):
+            return params.why or "lctl get_param fails"
+        return "; ".join(answers.notes)
 
     def _read_servers(self, answers: Answers, known: Mapping[str, States]) -> None:
         names = (f"{kind}.{self._file_system}-*.import" for kind in ("mdc", "osc"))

@@ -228,7 +228,7 @@ class States:
         if self.current == NEW:
             return NEVER_CONNECTED
         lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
-        began_unix_s = lasting[0].began_unix_s if lasting else self._not_working_since()
+        began_unix_s = lasting[0].began_unix_s if lasting else self.not_working_since()
         if began_unix_s is None:
             return self.current
         if began_unix_s > now_unix_s:
@@ -245,7 +245,7 @@ class States:
         """
         if self.working or self.deactivated:
             return False
-        began_unix_s = self._not_working_since()
+        began_unix_s = self.not_working_since()
         just_begun = began_unix_s is not None and 0 <= now_unix_s - began_unix_s <= _CONNECTING_S
         lasting = any(lost.ended_unix_s is None for lost in interruptions("", self.changes))
         return lasting or self.current not in _CONNECTING or not just_begun
@@ -271,7 +271,8 @@ class States:
         working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
         return self.changes[max(working, default=0) :]
 
-    def _not_working_since(self) -> int | None:
+    def not_working_since(self) -> int | None:
+        """Return when the target stopped serving, or None if the history does not show it."""
         since = self._since()
         return since[0].unix_s if since else None
 

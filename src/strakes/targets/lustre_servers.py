@@ -12,7 +12,7 @@ from strakes.base.errors import StrakesError
 from strakes.base.units import counted
 from strakes.targets import lustre_lfs as lfs
 from strakes.targets import lustre_parameters as parameters
-from strakes.targets.command import Runner, Servers
+from strakes.targets.command import Command, Runner, Servers
 from strakes.targets.description import (
     CLIENT,
     SERVER,
@@ -118,9 +118,14 @@ def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connecti
     return tuple(connection(target) for kind in known for target in kind)
 
 
+def state_query(file_system: str) -> Command[Params]:
+    """Return the command that prints the states of all connections of a file system."""
+    return get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state")
+
+
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
     """Return target -> state of its connection, for a whole file system. Reads the kernel only, so it never blocks."""
-    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), NOTHING)
+    params = answers.get(state_query(file_system), NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
         try:

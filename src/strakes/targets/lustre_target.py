@@ -28,7 +28,7 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
-from strakes.targets.lustre_connections import Connections
+from strakes.targets.lustre_connections import NOTICE_S, Connections
 from strakes.targets.lustre_lfs import VERSION, ClientName, getname, pool_list, quota, target_list
 from strakes.targets.lustre_parameters import lost_changes, service_addresses
 from strakes.targets.lustre_servers import NOTHING, THIS_NODE, addresses, ask_health, hosts, ways_to_servers
@@ -39,8 +39,8 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Seconds after which a client has noticed that a machine is dead. If it takes longer, errors name no server.
-_NOTICE_S = 16.0
+# Seconds for which the other targets of a dead machine are noticed after the first one.
+_FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
@@ -153,21 +153,25 @@ class LustreTarget(Target):
         Servers are not queried while some are lost, because that would take long.
         """
         answers = Answers(self.run)
-        return self._silent_targets(answers) or self._health(answers)[1]
+        if (lost := self._connections.lost(answers)) is None and (why := self._connections.why_unread(answers)):
+            return (f"Dead servers cannot be noticed, because the states of connections cannot be read: {why}.",)
+        return _sentences(lost) or self._health(answers)[1]
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
         """Return the error with the targets that do not answer, as soon as this client has noticed which these are."""
-        deadline = time.monotonic() + _NOTICE_S
+        last_s = ends_s = time.monotonic() + NOTICE_S
+        names = set[str]()
         while not error.names_servers:
-            lost = self._connections.lost(Answers(self.run))
-            if lost != {} or time.monotonic() >= deadline:
-                return error.naming([server.sentence(name) for name, server in (lost or {}).items()])
+            lost, now_s = self._connections.lost(Answers(self.run)), time.monotonic()
+            if lost is not None and {*lost} != names:
+                names, ends_s = {*lost}, min(last_s, now_s + _FOLLOW_S)
+            if lost is None or now_s >= ends_s:
+                return error.naming(_sentences(lost))
             time.sleep(1.0)
         return error
 
-    def _silent_targets(self, answers: Answers) -> tuple[str, ...]:
-        lost = self._connections.lost(answers) or {}
-        return tuple(server.sentence(name) for name, server in lost.items())
+    def _silent_targets(self) -> tuple[str, ...]:
+        return _sentences(self._connections.lost(Answers(self.run)))
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
         """Return target -> lost server, for lost connections not in recovery and for idle ones to the same hosts."""
@@ -240,7 +244,7 @@ class LustreTarget(Target):
                 command.ask(self.run)
             except CommandTimeout as error:
                 # Unlike lctl, lfs may wait for a dead server.
-                lost = () if command is VERSION else self._silent_targets(Answers(self.run))
+                lost = () if command is VERSION else self._silent_targets()
                 if lost:
                     dead = calls.UnansweredError(error.what, where=error.where, why=error.why, remedy=error.remedy)
                     raise dead.naming(lost) from error
@@ -277,7 +281,7 @@ class LustreTarget(Target):
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
-            why = "; ".join((error.why, *self._silent_targets(Answers(self.run))))
+            why = "; ".join((error.why, *self._silent_targets()))
             raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
 
     def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
@@ -285,6 +289,10 @@ class LustreTarget(Target):
             return super()._call(what, name, path, *rest, remedy=remedy)
         except calls.UnansweredError as error:
             raise self.named(error) from None
+
+
+def _sentences(lost: Mapping[str, LostServer] | None) -> tuple[str, ...]:
+    return tuple(server.sentence(name) for name, server in (lost or {}).items())
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:

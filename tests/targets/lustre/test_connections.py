@@ -76,13 +76,23 @@ def test_without_an_earlier_connection_all_configured_servers_without_other_conn
     assert lost is not None and lost[MDT1].host == host
 
 
-def test_a_server_with_another_connected_target_is_not_called_dead(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("now_s", "line"),
+    [
+        # The client may notice the other targets of a dead machine up to 16 s later.
+        (1064.0, f"{MDT1} on 10.0.0.2 does not answer: DISCONN, for 14.0 s."),
+        (1067.0, f"{MDT1} does not answer: DISCONN, for 17.0 s; {OST1} on its server 10.0.0.2 is connected."),
+    ],
+)
+def test_a_server_with_another_connected_target_is_called_connected_only_after_a_dead_one_would_have_been_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now_s: float, line: str
+) -> None:
+    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: now_s)
     client = Client(parameters({}), f"lab-{NAME}")
     target = lustre(tmp_path, client)
     target.trouble()
     client.parameters = parameters({MDT1: "DISCONN"}, tries={MDT1: "10.0.0.1"})
-    (line,) = target.trouble()
-    assert line == f"{MDT1} does not answer: DISCONN, for 14.0 s; {OST1} on its server 10.0.0.2 is connected."
+    assert target.trouble() == (line,)
 
 
 def test_an_idle_target_of_a_dead_server_is_lost_but_not_one_of_a_server_that_refuses(tmp_path: Path) -> None:
@@ -121,7 +131,7 @@ def test_the_servers_in_a_recorded_import_are_read(tmp_path: Path) -> None:
 UNANSWERED = calls.UnansweredError("the file system does not answer within 10 s", why="a look does not end")
 
 
-@pytest.mark.parametrize(("noticed_s", "waited_s"), [(0, 0), (6, 6), (99, 16)])
+@pytest.mark.parametrize(("noticed_s", "waited_s"), [(0, 5), (6, 11), (99, 16)])
 def test_an_unanswered_call_is_named_as_soon_as_the_client_notices_its_lost_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noticed_s: int, waited_s: int
 ) -> None:
@@ -140,12 +150,21 @@ def test_an_unanswered_call_is_named_as_soon_as_the_client_notices_its_lost_serv
     assert not error.names_servers or lustre(tmp_path, client).named(error) is error
 
 
-def test_a_hanging_lctl_is_asked_once_for_the_servers_of_an_unanswered_call(tmp_path: Path) -> None:
-    asked = []
+@pytest.mark.parametrize("hangs", [True, False])
+def test_states_that_can_no_longer_be_read_are_a_trouble_and_a_hanging_lctl_is_asked_once(
+    tmp_path: Path, hangs: bool
+) -> None:
+    client, asked = Client(parameters({}), f"lab-{NAME}"), []
 
-    def hangs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+    def fails(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         asked.append(argv)
-        raise CommandTimeout("no answer within 10 s")
+        if hangs:
+            raise CommandTimeout("no answer within 10 s")
+        return Completed(tuple(argv), 5, "", "error: get_param: Input/output error")
 
-    target = LustreTarget(tmp_path, replace(mount(tmp_path), source="10.0.0.1@tcp:/lab"), runner=hangs)
-    assert target.named(UNANSWERED).why == UNANSWERED.why and len(asked) == 1
+    target = lustre(tmp_path, client)
+    assert target.trouble() == ()
+    target.run = fails
+    (line,) = target.trouble()
+    assert line.startswith("Dead servers cannot be noticed, because the states of connections cannot be read: ")
+    assert not hangs or (len(asked) == 1 and target.named(UNANSWERED).why == UNANSWERED.why and len(asked) == 2)

@@ -459,6 +459,6 @@ def test_lfs_that_waits_for_a_dead_server_is_no_fault_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lustre = LustreTarget(tmp_path, mount(tmp_path), runner=hanging_tool(tmp_path, "lfs"))
-    monkeypatch.setattr(lustre, "_silent_targets", lambda _: ("labfs-MDT0000 on mds1 does not answer: DISCONN.",))
+    monkeypatch.setattr(lustre, "_silent_targets", lambda: ("labfs-MDT0000 on mds1 does not answer: DISCONN.",))
     with pytest.raises(UnansweredError, match="labfs-MDT0000 on mds1 does not answer"):
         lustre.require_answers()

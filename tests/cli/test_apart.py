@@ -257,48 +257,32 @@ def test_the_work_gets_a_broken_pipe_when_its_reader_closes() -> None:
         assert process.wait(20) == 9
 
 
-@pytest.mark.parametrize("lost", ["{}", "{'lus-MDT0000': LostServer('mds1', 'DISCONN')}"])
-def test_settings_are_restored_although_the_command_is_blocked(mount: FaultyMount, lost: str) -> None:
+DEAD = "{'lus-MDT0000': LostServer('mds1', 'DISCONN')}"
+
+
+@pytest.mark.parametrize(("lost", "wait_s"), [("{}", 0.0), (DEAD, 0.0), (DEAD, 60.0)])
+def test_a_watchdog_restores_settings_for_a_blocked_command_and_decides_how_long_it_waits_in_an_outage(
+    mount: FaultyMount, lost: str, wait_s: float
+) -> None:
     mount.hang("mkdir")
     work = f"""
         from types import SimpleNamespace
         from strakes.runs import watchdog
         from strakes.targets.target import LostServer
-        watchdog.LOST_FOR_S = watchdog.GRACE_S = watchdog._UNWIND_S = 0.0
+        watchdog.LOST_FOR_S, watchdog._UNWIND_S, watchdog.GRACE_S = 0.0, 0.0, {wait_s}
         target = SimpleNamespace(mount=SimpleNamespace(remote=True), path="/mnt/d", lost_servers=lambda: {lost})
         with watchdog.servers_watched([target]), watchdog.before_forced_end(lambda: os.write(1, b"restored")):
-            os.mkdir({str(mount.place / "d")!r})
-    """
-    try:
-        with start(work) as process:
-            printed, errors = process.communicate(timeout=30)
-            assert (process.returncode, printed) == (1, "restored")
-            assert errors.count("strakes: error: ") == 1 and "where: /mnt/d\n" in errors
-    finally:
-        mount.mend()
-
-
-def test_a_watchdog_that_follows_an_outage_decides_how_long_a_blocked_command_waits(mount: FaultyMount) -> None:
-    mount.hang("mkdir")
-    work = f"""
-        from types import SimpleNamespace
-        from strakes.runs import watchdog
-        from strakes.targets.target import LostServer
-        target = SimpleNamespace(
-            mount=SimpleNamespace(remote=True),
-            path="/mnt/d",
-            lost_servers=lambda: {{"lus-MDT0000": LostServer("mds1", "DISCONN")}},
-        )
-        with watchdog.servers_watched([target]):
-            print("begun", flush=True)
             os.mkdir({str(mount.place / "d")!r})
         return 7
     """
     try:
         with start(work) as process:
-            assert line_of(process) == "begun"
-            time.sleep(6)
-            mount.mend()
-            assert process.communicate(timeout=30) == ("", "") and process.returncode == 7
+            if wait_s:
+                time.sleep(6)
+                mount.mend()
+            printed, errors = process.communicate(timeout=30)
+            assert (process.returncode, printed) == ((7, "") if wait_s else (1, "restored"))
+            assert ("on mds1 does not answer: DISCONN. Waiting for at most" in errors) == (lost == DEAD)
+            assert errors.count("strakes: error: ") == errors.count("where: /mnt/d\n") == (0 if wait_s else 1)
     finally:
         mount.mend()

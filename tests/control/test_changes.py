@@ -88,12 +88,6 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
-def test_restore_can_be_limited_to_one_directory(world: World, root: Path) -> None:
-    change.set_values(world.target(), {"number": 16}, store=root)
-    assert restore(root, target="/elsewhere", ask=world.ask) == () and world.values["number"] == "16"
-    assert len(restore(root, target=str(world.place), ask=world.ask)) == 1 and world.values["number"] == "8"
-
-
 def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16}, store=root):
         for value in (16, 32):

@@ -59,17 +59,6 @@ def test_a_place_changed_by_a_living_run_is_refused_to_another_store(
     assert not records(own_records)
 
 
-def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
-    world: World, root: Path, other: Path, own_records: Path
-) -> None:
-    change.set_values(world.target(), {"number": 64}, store=root)
-    with change.changed(world.target(), {"number": 32}, store=root):
-        pass
-    assert records(own_records)
-    restore(root, ask=world.ask)
-    assert not records(own_records)
-
-
 @pytest.mark.parametrize("removed", [False, True])
 def test_the_record_of_a_killed_process_holds_until_the_setting_has_its_original_value(
     world: World, root: Path, other: Path, removed: bool
@@ -122,11 +111,14 @@ def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
     assert step > 1
 
 
-def test_restore_fails_if_a_journal_is_damaged(world: World, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["record", "000001-x.jsonl"])
+def test_restore_fails_if_a_journal_or_record_is_damaged(
+    root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(root))
-    directory(root).mkdir(parents=True)
-    path = directory(root) / "000001-x.jsonl"
-    path.touch()
+    path = (own_records if name == "record" else directory(root)) / name
+    path.parent.mkdir(parents=True)
+    path.write_text("{" if name == "record" else "")
     result = CliRunner().invoke(restore_command, [], standalone_mode=False)
     assert result.return_value == 1 and str(path) in result.output and "No settings to put back" not in result.output
     path.unlink()
@@ -207,16 +199,16 @@ def test_an_old_journal_that_is_copied_back_does_not_restore_an_older_value(
 
 
 def test_successive_changes_are_undone_one_after_the_other_and_one_that_is_kept_is_forgotten(
-    world: World, root: Path
+    world: World, root: Path, own_records: Path
 ) -> None:
     change_ended(world, root, number=64)
     with change.changed(world.target(), {"number": 32}, store=root):
         assert world.values["number"] == "32"
-    assert world.values["number"] == "64"
+    assert world.values["number"] == "64" and records(own_records)
     restore(root, keep=True, ask=world.ask)
     change_ended(world, root, number=16)
     restore(root, ask=world.ask)
-    assert world.values["number"] == "64"
+    assert world.values["number"] == "64" and not records(own_records)
 
 
 def test_a_record_that_somebody_else_could_write_is_not_acted_on(world: World, root: Path, own_records: Path) -> None:
@@ -224,11 +216,3 @@ def test_a_record_that_somebody_else_could_write_is_not_acted_on(world: World, r
     shutil.rmtree(root)
     own_records.chmod(0o777)
     assert restore(root, ask=world.ask) == () and world.values["number"] == "64"
-
-
-def test_restore_fails_if_a_record_is_damaged(root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STRAKES_STORE", str(root))
-    own_records.mkdir(parents=True)
-    (own_records / "a").write_text("{")
-    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
-    assert result.return_value == 1 and str(own_records / "a") in result.output

@@ -8,16 +8,13 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from conftest import one_in, wait_for
+from conftest import one_in
 from mounts import faulty_mounted
 from runs.dying_servers import LCTL, LFS, SSH, STEPS
 from strakes.cli import apart
-from strakes.runs import watchdog
 from strakes.runs.store import Store
 from strakes.runs.watchdog import ENDING_S, GRACE_S, LOST_FOR_S, REFUSED_FOR_S, Course
 from strakes.targets.target import LostServer
@@ -106,23 +103,6 @@ def test_the_course_of_an_outage_has_these_times(
         if course.step(now_s, known[-1] if known else {}):
             times.setdefault(course.state, now_s)
     assert (times.get("reported"), times.get("over")) == (reported_s, over_s)
-
-
-def test_lost_servers_are_reported_although_no_progress_is_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watchdog, "_TICK_S", 0.001)
-    monkeypatch.setattr(watchdog, "LOST_FOR_S", 0.0)
-    target: Any = SimpleNamespace(mount=SimpleNamespace(remote=True), path=Path("/mnt/lus"), lost_servers=lambda: MDS)
-    told = [""]
-
-    def is_reported() -> bool:
-        told[0] += capsys.readouterr().err
-        return "Waiting for at most 16 s." in told[0]
-
-    with watchdog.servers_watched([target]):
-        wait_for(is_reported)
-    assert told[0].startswith(MDS["lus-MDT0000"].sentence("lus-MDT0000"))
 
 
 def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recorded_fail_over() -> None:

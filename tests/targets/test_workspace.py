@@ -58,7 +58,7 @@ def test_a_workspace_of_less_than_a_second_starts_no_process(tmp_path: Path, mon
         monkeypatch.undo()
 
 
-def test_the_heart_beats_from_the_beginning_where_other_hosts_see_it(
+def test_the_heart_beats_from_the_beginning_and_only_it_has_the_marker_open_where_other_hosts_see_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
@@ -67,13 +67,6 @@ def test_the_heart_beats_from_the_beginning_where_other_hosts_see_it(
     with Workspace.create(tmp_path, RUN) as workspace:
         first = marker_of(workspace.path).heartbeat_unix_s
         wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
-
-
-def test_only_the_heart_has_a_file_open_where_closing_it_may_wait_for_a_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Mount, "remote", property(lambda _: True))
-    with Workspace.create(tmp_path, RUN) as workspace:
         opened = {os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)}
         assert str(workspace.path) in opened and str(workspace.path / MARKER_NAME) not in opened
 

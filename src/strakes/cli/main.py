@@ -173,7 +173,7 @@ def main() -> int:
 
     try:
         # A watch goes on until it is stopped.
-        limited = arguments[:2] != ["watch", "run"]
+        limited = _name_of(arguments) != "watch" or not {"report", "replay"}.isdisjoint(arguments)
         return run_apart(lambda: run(arguments), explain=lambda: _trouble(arguments), limited=limited)
     except OSError as error:
         if (known := _limit_reached(error)) is None:

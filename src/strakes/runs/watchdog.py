@@ -175,7 +175,7 @@ class _Watchdog:
     def _restore(self) -> None:
         command.end_running()
         for act in reversed(_last_acts):
-            with suppress(StrakesError):
+            with suppress(StrakesError, OSError):
                 act()
 
 

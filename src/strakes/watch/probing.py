@@ -200,7 +200,7 @@ class DirectoryProbe:
         stack, self._stack, self._probe = self._stack, None, None
         self._next_s.clear()
         if stack is not None:
-            with suppress(StrakesError):
+            with suppress(StrakesError, OSError):
                 stack.close()
 
     def close(self, now_s: float) -> list[WatchEvent]:

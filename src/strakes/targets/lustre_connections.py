@@ -78,11 +78,11 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why the states that should be readable were not read; "" if they were, or if only root may."""
+        """Return why states were not read that could be before; "" if they were, if only root may, or without lctl."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"
-        return "; ".join(answers.notes)
+        return "; ".join(answers.notes) if self._read or answers.hangs("lctl") else ""
 
     def _read_servers(self, answers: Answers, known: Mapping[str, States]) -> None:
         names = (f"{kind}.{self._file_system}-*.import" for kind in ("mdc", "osc"))

@@ -220,6 +220,9 @@ class Answers:
             self.note(error)
             return otherwise
 
+    def hangs(self, tool: str) -> bool:
+        return tool in self._silent
+
     def note(self, error: StrakesError) -> None:
         if said(error) not in self.notes:
             self.notes.append(said(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.behaviour import Behaviour, Snapshot
+from strakes.failover.behaviour import Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Thing, facts, yes
@@ -15,12 +15,6 @@ from strakes.failover.rules_stacks import needed_with_role
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-
-
-def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
-    yield "with all nodes up", seen.steady
-    yield from ((f"without {node}", snapshot) for node, snapshot in seen.without.items())
-    yield from ((f"after a failure of {name}", snapshot) for name, snapshot in seen.failed.items())
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
@@ -34,33 +28,27 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
+        # Two running copies would destroy data, or use the same address.
+        mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
+        hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
         deduced = {
             "is started": "" if nodes else "nowhere",
+            "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
             "is known": yes(one.id in seen.steady.places.keys() - unknown and one.meta.get("target-role") != "Stopped"),
             "is lost with": lost if single and not _makes_way(cib, one) else [],
-            "needs one node": yes(_runs_once(one)),
+            "needs one node": yes(mount or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
 
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:
-    """Return whether a service may run on one node only, and not beside another service.
-
-    This is how a test system gives its node to the production system.
-    """
+    """Return whether a service may run on one node only, and makes way there for another, as a test system does."""
     names = {one.id, one.group, one.clone} - {""}
     bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
     banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
     avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
     return avoids and len(set(cib.nodes) - banned) == 1
-
-
-def _runs_once(one: Primitive) -> bool:
-    """Return whether two running copies would destroy data or use the same address."""
-    mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
-    hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
-    return mount or (one.agent in ADDRESSES and not hashed)
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
@@ -77,12 +65,15 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
 def needs(setup: Setup) -> Iterator[Thing]:
     """Yield each pair of a service and a resource that the service needs, such as a mount or a promoted copy."""
     seen = setup.simulated
+    snapshots = {"with all nodes up": seen.steady}
+    snapshots |= {f"without {node}": snapshot for node, snapshot in seen.without.items()}
+    snapshots |= {f"after a failure of {name}": snapshot for name, snapshot in seen.failed.items()}
     alike: dict[tuple[str, str, str], list[Primitive]] = {}
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
         # A service needs only one of several suitable resources.
-        apart = [when for when, snapshot in _snapshots(seen) if _apart(snapshot, user_id, bases, role)]
+        apart = [when for when, snapshot in snapshots.items() if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import BadInputError
 from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, seconds
-from strakes.failover.limits import matches, too_much
+from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
 # Pacemaker's tools refuse a CIB of a newer release, so it is given to them with the version numbers of an old one.
@@ -48,10 +48,7 @@ class Cib:
         return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
-        """Return a copy that Pacemaker's tools of any release accept: with the property names of Pacemaker 2.
-
-        Sections that it lacks are added.
-        """
+        """Return a copy that tools of any Pacemaker accept: with the properties of Pacemaker 2, and all sections."""
         root = copy.deepcopy(self.root)
         configuration = root.find("./configuration")
         configuration = Xml.SubElement(root, "configuration") if configuration is None else configuration
@@ -119,7 +116,8 @@ class Cib:
             found[clone.get("id", "")] = meta | self._block(clone, "meta_attributes")
         for bundle in self.root.iter("bundle"):
             promoted = any((each.get("promoted-max") or each.get("masters") or "0") != "0" for each in bundle)
-            found[bundle.get("id", "")] = {"promotable": "true"} if promoted else {}
+            meta = {"promotable": "true"} if promoted else {}
+            found[bundle.get("id", "")] = self._block(bundle, "meta_attributes") | meta
         return found
 
     def promotable(self, clone: str) -> bool:
@@ -145,9 +143,10 @@ class Cib:
 
     @cached_property
     def remote_nodes(self) -> tuple[str, ...]:
-        """Return the names of the nodes that are managed as resources: remote nodes and guest nodes."""
+        """Return the names of the nodes that resources start: remote nodes, guest nodes, and replicas of bundles."""
         guests = (one.meta.get("remote-node", "") for one in self.services)
-        return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests))
+        replicas = (name for bundle in self.root.iter("bundle") for name in _replicas(bundle))
+        return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests), *replicas)
 
     @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
@@ -251,10 +250,7 @@ class Cib:
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static delay of a fencing device in seconds; it may depend on the node (``a:10s;b:0s``).
-
-        Without ``node``, return the longest delay.
-        """
+        """Return the static delay of a device in seconds, for a node (``a:10s;b:0s``) or the longest for any node."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:
@@ -429,7 +425,10 @@ def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool
     """Return whether an expression of a rule matches a resource or an operation, whose attributes are ``about``."""
     keys = [key for key in ("class", "provider", "type", "name", "interval") if key in part.attrib]
     one = about.get(part.tag)
-    return one is not None and all(_same(key, part.get(key), one.get(key)) for key in keys)
+    return one is not None and all(
+        seconds(part.get(key, "")) == seconds(one.get(key, "")) if key == "interval" else part.get(key) == one.get(key)
+        for key in keys
+    )
 
 
 def _version(schema: str) -> tuple[int, ...]:
@@ -445,8 +444,11 @@ def _has_ended(part: Xml.Element) -> bool:
     return limited and end.astimezone(UTC) < datetime.now(UTC)
 
 
-def _same(key: str, wanted: str | None, given: str | None) -> bool:
-    return seconds(wanted or "") == seconds(given or "") if key == "interval" else wanted == given
+def _replicas(bundle: Xml.Element) -> Iterator[str]:
+    """Yield the names of the guest nodes that a bundle starts, one for each replica."""
+    given = [each.get(name, "") for name in REPLICAS for each in bundle if each.get(name)]
+    for number in range(min(_number(given[0]), MOST_RESOURCES) if given else 1):
+        yield f"{bundle.get('id')}-{number}"
 
 
 def _number(text: str) -> int:

@@ -23,7 +23,7 @@ _MOST_ASKED_PAIRS = 1000  # the time of each simulation grows in proportion
 _MOST_ASKED_ELEMENTS = 20_000  # the time to read and check them grows in proportion
 _MOST_COPIES = 3000  # of resources in clones and bundles; with three times the number, a simulation takes seconds
 # Attributes that set the number of replicas of a bundle.
-_REPLICAS = ("replicas", "promoted-max", "masters")
+REPLICAS = ("replicas", "promoted-max", "masters")
 # Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.
@@ -52,7 +52,7 @@ def too_many_copies(cib: Xml.Element) -> str:
     The largest number of copies in the CIB counts for all of them, because defaults and references can set it.
     """
     given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
-    given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in _REPLICAS]
+    given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in REPLICAS]
     digits = [found[0] for text in given if (found := re.search(r"[0-9]+", text))]
     most = max([*map(int, digits), sum(1 for _ in cib.iterfind("./configuration/nodes/node"))])
     cloned = sum(1 for tag in ("clone", "master", "bundle") for each in cib.iter(tag) for _ in each.iter("primitive"))

@@ -126,8 +126,12 @@ class PolicyEngine:
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
     def _fresh(self) -> Xml.Element:
-        """Return the CIB with all nodes up and nothing started."""
+        """Return the CIB with all nodes up and nothing started. Agents in guests set attributes of their guest node."""
         root = self._cib.with_nodes_online(self._cib.members_of_corosync or self._setup.node_names)
+        status = root.find("./status")
+        assert status is not None
+        for name in self._cib.remote_nodes:
+            Xml.SubElement(status, "node_state", id=name, uname=name, remote_node="true", in_ccm="true")
         for state in root.iterfind("./status/node_state"):
             self.tell(state, state.get("uname", ""))
         return root

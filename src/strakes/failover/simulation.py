@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.limits import too_much_to_ask
-from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.policy_engine import PolicyEngine, failed_monitor
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
@@ -47,10 +46,11 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         nodes = cib.members_of_corosync
         lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in nodes}
-        failed = {
-            one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
-            for one in services[:_MOST_FAILURES]
-        }
+        failed: dict[str, Future[Snapshot]] = {}
+        for one in services[:_MOST_FAILURES]:
+            role = "Promoted" if steady.nodes_of(one.id, "Promoted") else ""
+            failure = failed_monitor(one, min(steady.nodes_of(one.id, role)), role)
+            failed[one.id] = pool.submit(engine.settled, steady.file, ["--op-inject", failure], 1)
     return Behaviour(
         steady,
         _answered(lost),
@@ -60,22 +60,22 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
-    """Return the state with all nodes up, without resources that run only with the status stored in the CIB."""
-    steady = engine.steady()
-    idle = idle_resources(engine, steady, [one.id for one in setup.pacemaker.primitives])
-    return replace(steady, places={name: on for name, on in steady.places.items() if on or name in idle})
+    """Return the state with all nodes up, without resources that work only with the status stored in the CIB."""
+    cib, steady = setup.pacemaker, engine.steady()
+    roles = {one.id: "Promoted" if cib.promotable(one.clone) else "" for one in cib.primitives}
+    idle = idle_resources(engine, steady, roles)
+    known = {name for name, role in roles.items() if steady.nodes_of(name, role)} | idle
+    return replace(steady, places={name: on for name, on in steady.places.items() if name in known})
 
 
-def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:
-    """Return the managed resources that run neither after a fresh start nor after the status stored in the CIB."""
-    idle = frozenset(name for name in names if not steady.nodes_of(name) and name not in steady.unmanaged)
+def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, str]) -> frozenset[str]:
+    """Return the managed resources that work neither after a fresh start nor after the status stored in the CIB.
+
+    ``roles``: resource -> role in which it works, empty for any.
+    """
+    idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
-    return frozenset(name for name in idle if present is None or not present.nodes_of(name))
-
-
-def _failure(service: Primitive, steady: Snapshot) -> str:
-    role = "Promoted" if steady.nodes_of(service.id, "Promoted") else ""
-    return failed_monitor(service, min(steady.nodes_of(service.id, role)), role)
+    return frozenset(name for name in idle if present is None or not present.nodes_of(name, roles[name]))
 
 
 def _answered(trials: Mapping[str, Future[Snapshot]]) -> dict[str, Snapshot]:

@@ -50,7 +50,10 @@ def print_check(result: Check) -> None:
 
 
 def print_rehearsal(result: Rehearsal) -> None:
-    """Print the single failures, and the harmful pairs of failures. The JSON document has all pairs."""
+    """Print the single failures and the harmful pairs of failures. JSON has all pairs."""
+    if result.nothing:
+        say(f"Nothing to rehearse: {result.nothing}.")
+        return
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
         bad = [one for one in result.doubles if one.ends_the_service or one.split_brain or one.cuts_every_heartbeat]

@@ -44,8 +44,8 @@ class Service:
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
-        """Return the members, or the copies of a service without members."""
-        return self.members or self.copies
+        """Return the members, then the copies that must be promoted where they run."""
+        return (*self.members, *self.copies)
 
     @property
     def mount_points(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class FailureEngine:
         self._known: dict[tuple[Path, Event], ClusterState] = {}
 
     def steady(self, watched: Watched = frozenset()) -> ClusterState:
-        """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
+        """Return the state with all nodes up and all copies current. Raises BadInputError if no service works then."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
             # Unmanaged resources, and resources that need transient attributes, run only with the status of the CIB.
@@ -63,8 +63,9 @@ class FailureEngine:
         state = ClusterState(snapshot.file, self._places(snapshot))
         if not any(state.places.values()):
             raise BadInputError(
-                "even without any failure the policy engine does not start everything",
-                where=", ".join(state.places) or "the configuration, which has nothing to serve",
+                "even without any failure no service works completely",
+                where=", ".join(state.places) or "no target is a service that a node may run",
+                why="of each service, the policy engine starts or promotes a resource on no node, or on another node",
                 remedy="strakes failover check DIR lists the mistakes of the configuration.",
             )
         return state
@@ -82,7 +83,7 @@ class FailureEngine:
         # resource that could not be stopped on such a node may then be running or not, so it counts as not served.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
-        hit = {name for name, own in self._services.items() if failed & {one.id for one in own.members}}
+        hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
         places = {
             name: "" if name in hit and state.places[name] in surviving else place
             for name, place in left.places.items()

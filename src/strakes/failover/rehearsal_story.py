@@ -69,16 +69,14 @@ class Policies:
         """Return whether a group of nodes without contact to the other nodes has quorum."""
         if self.two_node:
             return True
-        votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)
+        # The quorum device votes for the largest group that it reaches; ``first`` decides a tie.
+        seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
+        largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
+        votes = len(island) + (self.device and largest == island)
         everybody = len(self.names) + self.device
         if votes * 2 > everybody:
             return True
         return self.breaks_ties and votes * 2 == everybody and self.first in island
-
-    def _device_votes_for(self, room: Room, islands: Sequence[frozenset[str]]) -> frozenset[str]:
-        """Return the group for which the quorum device votes: the largest that it reaches; ``first`` decides a tie."""
-        seen = [island for island in islands if any(map(room.reaches_quorum_host, island))]
-        return max(seen, key=lambda island: (len(island), self.first in island), default=frozenset())
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
         """Return (attribute, node, value) for the node attributes that agents set when they watch networks."""
@@ -128,7 +126,7 @@ class Story:
         self.first = World(replace(room, cluster=self.cluster), state)
         self.assumed = (
             *model.assumed,
-            *(f"{name} is left out: it does not start even without a failure" for name in idle),
+            *(f"{name} is left out: it does not work completely even without a failure" for name in idle),
         )
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
@@ -288,7 +286,8 @@ class Story:
             if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
         ]
         if not self.policies.fencing:
-            text = "both sides mount the same disks"
+            disks = any(own.devices or own.pools for own in self.services.values())
+            text = "both sides mount the same disks" if disks else "both sides run the same services"
             if self.setup.drbd:
                 text = "both sides try to serve, and only DRBD's single primary prevents that"
             if apart:

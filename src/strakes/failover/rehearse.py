@@ -11,29 +11,35 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError
 from strakes.failover.limits import ended_after
+from strakes.failover.model import model_of
 from strakes.failover.rehearsal_room import RoomPart, Scene, parts_of
 from strakes.failover.rehearsal_story import Story
 from strakes.failover.setup import Setup
 
 # Time limit in seconds for a rehearsal. Pairs take most of it: with twice the number of parts, four times as long.
 _MOST_S = 1800.0
+_NOTHING = (
+    "the configuration has no services, but at most clones, resources that are kept stopped, agents that watch "
+    "networks, and fencing devices. Nothing moves as a whole, and failures of single copies are not rehearsed"
+)
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The results of all single failures and of all pairs. ``assumed``: sentences about what no file confirms."""
+    """All scenes; ``assumed``: what no file confirms; ``nothing``: reason why there is nothing to rehearse."""
 
     where: str
     singles: tuple[Scene, ...]
     doubles: tuple[Scene, ...]
     assumed: tuple[str, ...] = ()
+    nothing: str = ""
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
     """Rehearse every single failure, and with ``doubles`` every pair.
 
-    Raises EnvironmentLacksError without crm_simulate, and BadInputError without a CIB or services, or after the
-    time limit.
+    Raises EnvironmentLacksError without crm_simulate, and BadInputError without a CIB, if no service works, or after
+    the time limit.
     """
     if setup.cib is None:
         raise BadInputError(
@@ -41,6 +47,8 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
             where=setup.where,
             remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or its crm or pcs commands.",
         )
+    if not model_of(setup).services:
+        return Rehearsal(setup.where, (), (), nothing=_NOTHING)
     late = BadInputError(
         "the rehearsal takes too long",
         where=setup.where,
@@ -84,4 +92,5 @@ def document(rehearsal: Rehearsal) -> str:
         }
 
     rows = {"singles": list(map(row, rehearsal.singles)), "doubles": list(map(row, rehearsal.doubles))}
-    return json.dumps({"schema": 1, "where": rehearsal.where, "assumed": rehearsal.assumed, **rows}, indent=1)
+    head = {"schema": 1, "where": rehearsal.where, "assumed": rehearsal.assumed, "nothing": rehearsal.nothing}
+    return json.dumps({**head, **rows}, indent=1)

@@ -6,17 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from strakes.failover import rules_fencing_devices as fencing
 from strakes.failover.cluster import Cluster
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules_fencing_devices import (
-    address_of,
-    devices_for,
-    is_bmc,
-    is_outlet,
-    plug_of,
-    pretends_because,
-    watchdog_fences,
-)
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 
@@ -69,24 +61,26 @@ def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
 
 
 def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
-    devices = {device.id: device for device in devices_for(setup.pacemaker, node)}
+    devices = {device.id: device for device in fencing.devices_for(setup.pacemaker, node)}
     named = setup.pacemaker.levels_of(node)
     levels = [level for level in named if set(level) <= devices.keys()] if named else [(name,) for name in devices]
     yield from (tuple(_cut(cluster, devices[name], node) for name in level) for level in levels)
-    if not named and watchdog_fences(setup):
+    if not named and fencing.watchdog_fences(setup):
         yield (Cut("watchdog", "surely", node),)
 
 
 def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
-    address, port = address_of(device), device.values.get("ipport", "")
-    if pretends_because(device):
+    address, port = fencing.address_of(device), device.values.get("ipport", "")
+    if fencing.pretends_because(device):
         return Cut(device.id, "pretends")
-    if is_bmc(device):
+    if fencing.is_bmc(device):
         owners = [one.name for one in cluster.nodes if one.bmc.address == address]
         owners = [name for name in owners if port in ("", str(cluster.node(name).bmc.port))]
+        if node in owners and any(fencing.place_of_power(device, node)[2:]):
+            owners = [node]
         return Cut(device.id, "bmc", owners[0]) if owners else Cut(device.id, "lost")
-    if is_outlet(device):
+    if fencing.is_outlet(device):
         plugs = [(one.name, pdu) for one in cluster.nodes for pdu in one.pdus if pdu.address == address]
-        cut = [(name, pdu.feed) for name, pdu in plugs if pdu.outlet == plug_of(device, node)]
+        cut = [(name, pdu.feed) for name, pdu in plugs if pdu.outlet == fencing.plug_of(device, node)]
         return Cut(device.id, "outlet", *cut[0]) if cut else Cut(device.id, "lost")
     return Cut(device.id, "surely", node)

@@ -29,7 +29,7 @@ _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "client
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
 # Fencing agents that need no list of hosts, because they can fence every node.
-_FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
+FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 # Fencing agents that need no monitor operation.
 _UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
@@ -58,7 +58,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     for one in cib.devices:
         targets = cib.fences(one)
-        hosts = one.agent in _FOR_EVERY_NODE
+        hosts = one.agent in FOR_EVERY_NODE
         deduced: Table = {
             "is a BMC": yes(is_bmc(one)),
             "is an outlet": yes(is_outlet(one)),
@@ -115,12 +115,14 @@ def clones(setup: Setup) -> Iterator[Thing]:
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
         members = [one for one in cib.primitives if one.clone == name]
+        times = {one.agent: advised_times(f"{one.provider}:{one.agent}") for one in members}
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             # For a bundle, the number of promoted copies is not a meta attribute.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
+            "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
             "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
             "number of nodes": str(len(cib.members_of_corosync)),
             "number of hosts": [hosts.get(one.values.get("drbd_resource", ""), "") for one in members],

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import shared
-from strakes.failover.rules_fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
+from strakes.failover.resource_facts import FOR_EVERY_NODE
+from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of
 from strakes.failover.setup import Setup
 
 # Smallest difference, in seconds, of two fencing delays that decides a fencing race.
@@ -37,9 +38,9 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)
         for node in nodes:
-            plug = plug_of(device, node) if is_outlet(device) else ""
-            if address_of(device) and (plug or (is_bmc(device) and len(nodes) == 1)):
-                rows.append(((address_of(device), device.values.get("ipport", ""), plug), node))
+            place = place_of_power(device, node)
+            if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
+                rows.append((place, node))
     for place, first, node in shared(rows):
         yield f"cib: {first} and {node} have the same BMC or outlet: {' '.join(filter(None, place))}"
 
@@ -61,7 +62,9 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
         banned = {node for one in about if one.score == -_INFINITY for node in one.nodes}
         allowed = {node for one in about if one.score >= 0 for node in one.nodes}
         banned |= set(setup.node_names) - allowed if opt_in and allowed else set()
-        for victim in cib.fences(device):
+        # Without a list of hosts, no file says which node the device powers off.
+        known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
+        for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
             if others and others <= banned:
                 yield f"cib: {device.id} may run only on {victim}, the node that it powers off"
@@ -107,6 +110,6 @@ def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
             present = own & set(names)
             if len(own) > 1 and present and present != own and all(name in outlets for name in names):
                 yield f"cib: level {index} of {node} switches {', '.join(sorted(present))} of {len(own)} outlets"
-            places = [(address_of(outlets[name]), plug_of(outlets[name], node)) for name in sorted(present)]
-            for address, plug in sorted({place for place in places if all(place) and places.count(place) > 1}):
-                yield f"cib: level {index} of {node} switches outlet {plug} of {address} twice"
+            places = [place_of_power(outlets[name], node) for name in sorted(present)]
+            for place in sorted({one for one in places if one[0] and one[-1] and places.count(one) > 1}):
+                yield f"cib: level {index} of {node} switches outlet {place[-1]} of {place[0]} twice"

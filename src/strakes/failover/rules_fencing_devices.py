@@ -18,6 +18,10 @@ _OUTLETS = re.compile(
 )
 
 
+# Parameters that select one of several machines or outlets behind one address.
+_SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
+
+
 def is_bmc(device: Primitive) -> bool:
     """Return whether the device is the management controller of one node and shares its power."""
     return device.agent in options_of("agents of BMCs")
@@ -53,6 +57,16 @@ def plug_of(device: Primitive, node: str) -> str:
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
+
+
+def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
+    """Return what a device switches: its address, the parameters that select a machine there, and its outlet.
+
+    Agents of BMCs ignore plug, except those of a chassis, whose plug may be a list with a separator.
+    """
+    selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
+    plug = plug_of(device, node) if selected else ""
+    return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)
 
 
 def watchdog_fences(setup: Setup) -> bool:

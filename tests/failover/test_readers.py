@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -178,6 +179,11 @@ def test_truncated_text_is_read_without_an_error() -> None:
             for cut in range(0, len(text), 17):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")
+
+
+def test_the_ids_of_nodes_in_crm_text_are_kept() -> None:
+    text = read_crm("node 3: c\nnode $id=1 a\nnode b").text
+    assert re.findall(r'<node id="(\w+)"', text) == ["3", "1", "b"]
 
 
 BUNDLES = """\

@@ -82,12 +82,12 @@ class CibBuilder:
         tag = "cluster_property_set" if section == "crm_config" else "meta_attributes"
         self._set(self._sections[section], tag, section, pairs)
 
-    def node(self, name: str, attributes: Pairs | None = None) -> None:
-        """Add a node if it does not exist, and set its attributes."""
+    def node(self, name: str, attributes: Pairs | None = None, identity: str = "") -> None:
+        """Add a node if it does not exist, and set its attributes. A node without a known id gets its name as id."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
-            found = Xml.SubElement(nodes, "node", id=str(len(nodes) + 1), uname=name)
+            found = Xml.SubElement(nodes, "node", id=identity or name, uname=name)
         if attributes:
             self._set(found, "instance_attributes", f"node-{name}", attributes)
 

@@ -99,7 +99,9 @@ def _infinite(score: str) -> str:
 def _node(builder: CibBuilder, words: list[str]) -> None:
     names = [word for word in words if not word.endswith(":") and "=" not in word and word not in _BLOCKS]
     if names:
-        builder.node(names[0].partition(":")[0], read_words(words, _BLOCKS).block("attributes"))
+        given = re.fullmatch(r"\$?id=(\d+)|(\d+):", words[0])
+        identity = (given[1] or given[2]) if given else ""
+        builder.node(names[0].partition(":")[0], read_words(words, _BLOCKS).block("attributes"), identity)
 
 
 def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:

@@ -47,10 +47,7 @@ _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_r
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """The verdict of a program on its configuration.
-
-    ``state``: ``absent`` if the program is not installed, ``unable`` if the program could not check the file here.
-    """
+    """The verdict of a program on its configuration; ``unable`` if the program could not check the file here."""
 
     program: str
     state: Literal["accepts", "refuses", "absent", "unable"]
@@ -116,9 +113,13 @@ def _of_files(setup: Setup, files: Mapping[str, str | bytes], program: str, *wor
 def _corosync(setup: Setup) -> ValidatorVerdict:
     """Run ``corosync -t`` with a temporary key, in a network namespace with the addresses of the first node."""
     totem, listed = setup.corosync.one("totem"), nodes_of(setup)
-    if totem.get("rrp_mode") or not listed:
-        # Corosync 3 refuses a file without a node list, because it does not find this machine in the list.
-        why = "rrp_mode" if listed else "no node list"
+    encrypts = totem.get("secauth") in ("on", "yes", "1") or totem.get("crypto_cipher", "none") != "none"
+    encrypts = encrypts or totem.get("crypto_hash", "none") != "none"
+    unencrypted = totem.get("transport") in ("udp", "udpu")
+    if totem.get("rrp_mode") or not listed or (encrypts and unencrypted):
+        # Corosync 3 encrypts with knet only. It refuses a file without a node list, because it does not find this
+        # machine in the list.
+        why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))
     with confined({"authkey": bytes(256), "corosync.conf": text}) as (place, words):

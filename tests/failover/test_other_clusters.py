@@ -27,7 +27,7 @@ SAMPLE = CASES / "scheduler"
 def test_a_group_of_any_name_is_rehearsed() -> None:
     need("crm_simulate")
     result = rehearse(read_plan(CASES / "rehearse-other-group-name"), doubles=False)
-    assert len(result.singles) == 29 and sum(scene.ends_the_service for scene in result.singles) == 6
+    assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
 
 
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false/pacemaker/cib.xml"])
@@ -60,10 +60,10 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
     """
     setup = read_plan(file)
     model_of(setup)
-    names = [one.id for one in setup.pacemaker.primitives]
+    roles = dict.fromkeys((one.id for one in setup.pacemaker.primitives), "")
     with tempfile.TemporaryDirectory() as place:
         engine = PolicyEngine(setup, Path(place))
-        idle = idle_resources(engine, engine.steady(), names)
+        idle = idle_resources(engine, engine.steady(), roles)
     running = _running(summary.read_text(), idle)
     if running:
         # crm_simulate refuses a CIB with the feature set of a newer release.
@@ -73,15 +73,32 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
     return [f"{file.stem}: {name}" for name in sorted(running)]
 
 
+def test_a_configuration_with_only_clones_has_nothing_to_rehearse(tmp_path: Path, strakes: StrakesRunner) -> None:
+    need("crm_simulate")
+    (tmp_path / "clones.crm").write_text("node a\nnode b\nprimitive p ocf:pacemaker:Dummy\nclone c p\n")
+    done = strakes("failover", "rehearse", tmp_path / "clones.crm")
+    assert done.returncode == 0 and "Nothing to rehearse" in done.stdout and "Split brain" not in done.stdout
+
+
+def test_promoted_copies_in_a_bundle_are_simulated_and_their_failures_rehearsed() -> None:
+    need("crm_simulate")
+    result = rehearse(read_plan(CASES / "bundle-with-a-promoted-copy"), doubles=False)
+    endings = {scene.failures[0].text: scene.ending for scene in result.singles}
+    assert {endings["n1 dies"], endings["n2 dies"]} == {"take-over", "nothing"} and "db fails" in endings
+
+
 def _running(text: str, names: frozenset[str]) -> set[str]:
     revised = text.rpartition("Revised Cluster Status")[2]
     return {name for name in names if re.search(rf"\* {re.escape(name)}(:\d+)?\t.*(Started|romoted) \S", revised)}
 
 
-def test_a_file_of_corosync_2_is_not_validated_by_corosync_3() -> None:
+def test_a_file_of_corosync_2_is_not_validated_by_corosync_3(tmp_path: Path) -> None:
     need("corosync")
     (said,) = [one for one in verdicts(read_plan(CASES / "multicast-without-nodelist")) if one.program == "corosync"]
     assert (said.state, said.text) == ("unable", "written for Corosync 2 (no node list)")
+    totem, node = "version: 2\ntransport: udpu\ncrypto_hash: sha1", "node {\nring0_addr: 10.0.0.1\nnodeid: 1\n}"
+    (tmp_path / "corosync.conf").write_text(f"totem {{\n{totem}\n}}\nnodelist {{\n{node}\n}}\n")
+    assert "written for Corosync 2 (encryption without knet)" in [one.text for one in verdicts(read_plan(tmp_path))]
 
 
 def test_a_cib_of_pacemaker_3_is_accepted_by_tools_of_pacemaker_2(tmp_path: Path) -> None:

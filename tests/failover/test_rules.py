@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -107,43 +108,12 @@ def test_a_good_foreign_cluster_has_no_error_and_no_unknown_option(name: str) ->
     assert not [finding for finding in found if finding.severity == "error" or finding.rule == "option-unknown"]
 
 
-_ATTRIBUTE = "xml constraints <rsc_location id='l' rsc='{}'><rule id='r' score='{}'><expression id='e' {}/></rule></rsc_location>"
-_TEST_SYSTEM = ("primitive t systemd:t op monitor interval=20s", "location home g 100: a", "location l t -INFINITY: a")
-_DRBD = "drbd resource r {{ {} {{ fencing resource-and-stonith; }} handlers {{ {} }} }}"
-_SCRIPTS9 = "fence-peer /usr/lib/drbd/crm-fence-peer.9.sh; after-resync-target /usr/lib/drbd/crm-unfence-peer.9.sh;"
-_OUTDATER = 'fence-peer "/usr/lib/heartbeat/drbd-peer-outdater -t 5";'
+ARRANGEMENTS = tomllib.loads(Path(__file__).with_name("arrangements.toml").read_text(encoding="utf-8"))["arrangement"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "statements"),
-    [
-        (
-            "address-not-tied-to-a-service",
-            ("group g fs", _ATTRIBUTE.format("ip", "2000", "attribute='master-db' operation='eq' value='150'")),
-        ),
-        ("no-fence-peer-handler", (_DRBD.format("net", _SCRIPTS9),)),
-        ("no-fence-peer-handler", (_DRBD.format("disk", _OUTDATER), "file etc/ha.d/ha.cf: respawn h /usr/lib/dopd")),
-        ("runs-nowhere", (*_TEST_SYSTEM, "colocation c -INFINITY: t ip")),
-        (
-            "runs-nowhere",
-            (_TEST_SYSTEM[0], _ATTRIBUTE.format("t", "-INFINITY", "attribute='role' operation='ne' value='x'")),
-        ),
-        ("runs-nowhere", ("primitive t nagios:check_tcp op monitor interval=20s",)),
-        (
-            "fencing-device-forbidden-where-needed",
-            ("primitive fence_a stonith:fence_gce plug=a zone=z", "location l fence_a -INFINITY: a"),
-        ),
-        ("no-monitor", ("primitive ip ocf:heartbeat:IPaddr2 ip=10.0.0.9 op monitor interval=3600s",)),
-        ("resource-setting-harmful", ("group g fs", "group h ip meta ordered=false")),
-        ("option-unknown", ("property redis_REPL_INFO=a",)),
-        (
-            "fencing-device-without-host-list",
-            ("without fence_b", "primitive fence_a stonith:fence_ipmilan ip=10.9.0.1 pcmk_host_list='a b'"),
-        ),
-    ],
-)
-def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements: tuple[str, ...]) -> None:
-    assert not _applied(_NAMED[rule], statements)
+@pytest.mark.parametrize(("rule", "statements"), [(one["rule"], one["change"]) for one in ARRANGEMENTS])
+def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements: list[str]) -> None:
+    assert not _applied(_NAMED[rule], tuple(statements))
 
 
 def test_services_whose_orders_form_a_circle_run_nowhere() -> None:

@@ -59,6 +59,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
         "has a device": yes(quorum.all("device")),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
+        "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
     }
     own, written = facts(deduced), partial(_setting, setup.corosync)

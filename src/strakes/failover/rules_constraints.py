@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
@@ -59,7 +59,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
             "names that are no nodes": [name for name in (element.get("node", ""), *named) if name not in nodes],
-            "is the only exclusive location": yes(exclusive.count(element.get("rsc")) == 1),
+            "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
@@ -91,9 +91,20 @@ def orders(setup: Setup) -> Iterator[Thing]:
             "then": one.then,
             "promotes what is not promotable": _unpromotable(cib, one),
             "waits for all copies": yes(clones and not is_true(cib.clones[one.then].get("interleave", "false"))),
-            "is against its colocation": yes(one.mandatory and (one.first, one.then) in follows),
+            "what is reversed": _reversed(cib, one, against=one.mandatory and (one.first, one.then) in follows),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
+
+
+def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
+    """Yield the mistakes of an order; ``against`` says that it is against its colocation."""
+    if against:
+        yield f"starts {one.first} before {one.then}, on whose node it is placed"
+    ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
+    names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
+    replicates = [any("_ERS" in name for name in end) for end in names]
+    if names[0] and replicates == [False, True] and one.then_action == "start":
+        yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"
 
 
 def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
@@ -112,21 +123,28 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         names = [name for name, _ in tie.resources]
         one, other = (cib.ties.members(name) for name in names)
         drbd, other_drbd = (any(part.is_drbd for part in members) for members in (one, other))
+        stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
+        weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
         deduced = {
-            "rsc": names[0],
-            "with": names[1],
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
-            "has no order": yes(_unordered(cib, tie, one, other)),
+            "what is reversed": _misplaced(cib, tie, one, other),
+            "what is too weak": weak if follows and tie.score <= stays else "",
         }
         yield Thing(f"cib: {tie.id}", facts(deduced))
 
 
-def _unordered(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> bool:
-    """Return whether a service must run with another one or its promoted copy, without an order of their starts."""
-    copied = () if tie.resources[1][1] == "Promoted" else other
-    single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copied))
+def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> Iterator[str]:
+    """Yield the mistakes of a colocation."""
+    (near, _), (far, _) = tie.resources
+    copies = () if tie.resources[1][1] == "Promoted" else other
+    single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    return bool(single) and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs)
+    if single and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs):
+        yield f"places {near} with {far}, without an order"
+    copied = [part for part in one if part.clone and cib.clones[part.clone].get("clone-max") != "1"]
+    address = other and all(part.agent in ADDRESSES and not part.clone for part in other)
+    if copied and address and tie.score == _INFINITY and not any(cib.promotable(part.clone) for part in copied):
+        yield f"places all copies of {near} with the address {far}, so that only one starts"
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
@@ -146,10 +164,15 @@ def tickets(setup: Setup) -> Iterator[Thing]:
         yield Thing(f"cib: ticket {name}", facts(deduced))
 
 
+def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
+    """Return the stickiness of a resource or group: the sum of its members."""
+    default = cib.properties.get("default-resource-stickiness", "0")
+    return sum(score(one.meta.get("resource-stickiness", default)) for one in members)
+
+
 def homes(setup: Setup) -> Iterator[Thing]:
     """Yield each group or single service with its stickiness and its strongest preference for a node."""
     cib = setup.pacemaker
-    default = cib.properties.get("default-resource-stickiness", "0")
     for name in dict.fromkeys(one.group or one.clone or one.id for one in cib.services):
         members = cib.ties.members(name)
         if all(one.clone and not cib.promotable(one.clone) for one in members):
@@ -158,6 +181,6 @@ def homes(setup: Setup) -> Iterator[Thing]:
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
         # Constraints of crm_resource --move are left out, because another rule reports them.
         scores = [one.score for one in about if not one.id.startswith("cli-")]
-        stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
-        deduced = {"the stickiness": f"{stick:g}", "the preference": f"{max(scores, default=0.0):g}"}
+        stays = _stickiness(cib, members)
+        deduced = {"the stickiness": f"{stays:g}", "the preference": f"{max(scores, default=0.0):g}"}
         yield Thing(f"cib: {name}", facts(deduced))

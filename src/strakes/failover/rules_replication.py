@@ -72,7 +72,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
-    """Find DRBD clones whose promoted copy nothing follows, and addresses that follow any copy of a clone."""
+    """Find DRBD clones whose promoted copy nothing follows, addresses with any copy, and orders without a promotion."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
     near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}
@@ -86,6 +86,7 @@ def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
             if copy.is_drbd and users and not names & first:
                 yield f"cib: no resource is ordered after the promotion of {copy.clone}"
             yield from _with_any_copy(cib, copy.clone, is_tied=copy.clone in near)
+    yield from _without_promotion(cib)
 
 
 def _with_any_copy(cib: Cib, clone: str, *, is_tied: bool) -> Iterator[str]:
@@ -94,7 +95,13 @@ def _with_any_copy(cib: Cib, clone: str, *, is_tied: bool) -> Iterator[str]:
         carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
         if other == clone and carries and tie.score > 0 and role != "Promoted" and not is_tied:
             yield f"cib: {tie.id} keeps {one} with {clone}, not with the promoted copy"
-    kept = {tie.resources[0][0] for tie in cib.colocations if tie.resources[1] == (clone, "Promoted")}
+
+
+def _without_promotion(cib: Cib) -> Iterator[str]:
+    promoted = {(order.first, order.then) for order in cib.orders if order.first_action == "promote"}
+    ends = [(tie.resources[1], tie.resources[0][0]) for tie in cib.colocations]
+    promoted |= {(clone, one) for (clone, role), one in ends if role == "Unpromoted"}
     for order in cib.orders:
-        if order.first == clone and order.first_action == "start" and order.mandatory and order.then in kept:
-            yield f"cib: {order.id} orders {order.then} after the start of {clone}, not after its promotion"
+        starts = order.mandatory and (order.first_action, order.then_action) == ("start", "start")
+        if starts and cib.promotable(order.first) and (order.first, order.then) not in promoted:
+            yield f"cib: {order.id} orders {order.then} after the start of {order.first}, not after its promotion"

@@ -17,11 +17,7 @@ _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 @dataclass
 class Block:
-    """One section.
-
-    ``words``: words between the name and the brace. ``settings``: (key, value) in the order of the file; a key may
-    occur several times.
-    """
+    """One section: the ``words`` before its brace, and ``settings`` (key, value) in order, with repetitions."""
 
     name: str
     words: tuple[str, ...] = ()

@@ -45,10 +45,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Bmc:
-    """The management controller of a node, reached by IPMI.
-
-    ``password_script``: program that prints the password. ``address`` is empty for a node without a controller.
-    """
+    """The IPMI controller of a node; ``password_script`` prints the password. ``address`` may be empty."""
 
     address: str
     network: str
@@ -83,11 +80,7 @@ class Pdu:
 
 @dataclass(frozen=True)
 class Node:
-    """One server.
-
-    ``addresses``: network -> address. Each of the ``power_feeds`` alone can supply the node and its BMC. A node with
-    ``quorum_only`` has a vote and serves nothing.
-    """
+    """One server. Each of its ``power_feeds`` suffices. With ``quorum_only`` it has a vote and serves nothing."""
 
     name: str
     addresses: dict[str, str]
@@ -176,10 +169,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The whole description.
-
-    ``quorum_host``: host of the quorum device, or empty. ``survivor``: node that wins the fencing race.
-    """
+    """The whole description: ``quorum_host`` (may be empty), ``survivor`` (wins the fencing race), and all parts."""
 
     name: str
     drbd: str = "9"

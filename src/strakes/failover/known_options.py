@@ -73,10 +73,7 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """Return the limits that a number violates, or an empty text.
-
-    Numbers of DRBD may have a unit; the letter after the limits is the default unit.
-    """
+    """Return the limits that a number violates, or an empty text. The letter after limits is the default unit."""
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
     assert bounds
@@ -167,10 +164,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs by one letter, two swapped letters or case, or an empty text.
-
-    Differences in digits do not count as slips.
-    """
+    """Return the known name that differs by one letter (no digit), two swapped letters or case, or an empty text."""
     alike = (other for other in known if other != name)
     return next((other for other in alike if other.lower() == name.lower() or _one_letter(name, other)), "")
 

@@ -30,10 +30,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Primitive:
-    """One resource or fencing device.
-
-    ``clone`` and ``group``: ids of its clone and its group. ``meta``: effective meta attributes, with defaults.
-    """
+    """One resource or fencing device, with the ids of its clone and group, and its effective ``meta`` attributes."""
 
     id: str
     standard: str

@@ -245,10 +245,7 @@ def _environment() -> Environment:
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
-    """Write the plan of a description into a directory; ``replace`` allows a directory that is not empty.
-
-    Raises BadInputError for an invalid description or an unusable directory.
-    """
+    """Write a plan; ``replace`` allows a directory that is not empty. Raises BadInputError for invalid arguments."""
     cluster = read_description(description)
     files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))
     try:

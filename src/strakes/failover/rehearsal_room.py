@@ -36,11 +36,7 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail.
-
-    ``name``: node, network, feed or other name, as ``kind`` says. ``target``: for a disk its target, for a network card
-    its network.
-    """
+    """A part that can fail: its ``name`` as ``kind`` says; ``target`` is that of a disk, or the network of a card."""
 
     kind: str
     name: str
@@ -273,11 +269,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The result of one failure or of two.
-
-    ``places``: target -> node; empty if the target is not served. ``modelled``: the model of the hardware, and not only
-    the policy engine, decides the result.
-    """
+    """The result of one failure or two; ``places``: target -> node or empty; ``modelled``: not by Pacemaker alone."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

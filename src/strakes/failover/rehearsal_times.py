@@ -71,10 +71,7 @@ class Times:
         )
 
     def fencing(self, node: str) -> Span:
-        """Return the time from the decision until the node is known to be off.
-
-        The lower bound does not include Pacemaker's random delays.
-        """
+        """Return the time from the decision until the node is known to be off, at least without random delays."""
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off
 

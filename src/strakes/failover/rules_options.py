@@ -6,17 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from strakes.failover import known_options
 from strakes.failover.facts import shared
-from strakes.failover.known_options import (
-    Option,
-    fencing_agents,
-    installed_options,
-    meant,
-    newer_names,
-    options_of,
-    resource_agents,
-    slip,
-)
+from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
@@ -28,10 +20,7 @@ _Pairs = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings in one place, and the options that are known there.
-
-    ``asks``: resource whose installed agent is asked about unknown names. ``complete``: ``known`` has all valid names.
-    """
+    """The settings of a place. The agent of ``asks`` may know more names, unless ``known`` is ``complete``."""
 
     where: str
     pairs: _Pairs
@@ -111,9 +100,10 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
     """Find unknown agents whose name is almost that of an existing agent."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
-        known, name = (fencing_agents(), one.agent) if fencing else (resource_agents(), f"{one.provider}:{one.agent}")
+        known = known_options.fencing_agents() if fencing else known_options.resource_agents()
+        name = one.agent if fencing else f"{one.provider}:{one.agent}"
         # Other unknown agents may have been written by the site or come from another package.
-        if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *newer_names()):
+        if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *known_options.newer_names()):
             other = slip(name, known)
             if other and not installed_options(one):
                 yield f"cib: {one.id} is {name}, which may mean {other}"
@@ -183,7 +173,7 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
 
 def deprecated(setup: Setup) -> Iterator[str]:
     """Find agents, properties, parameters and elements that newer releases no longer have."""
-    cib, old = setup.pacemaker, newer_names()
+    cib, old = setup.pacemaker, known_options.newer_names()
     named = [("the cluster", name) for name in cib.properties]
     named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]
     for one in cib.primitives:

@@ -203,10 +203,7 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
 
 
 def read_plan(directory: Path) -> Setup:
-    """Read the plan in a directory, or other files of a cluster.
-
-    Raises BadInputError for a directory without files of a cluster, and for unreadable files.
-    """
+    """Read a plan or other files of a cluster. Raises BadInputError if there are none, or unreadable ones."""
     try:
         with little_enough(str(directory)):
             return _read_plan(directory)
@@ -347,10 +344,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read below a directory, in a fixed order. Some of these files may not exist.
-
-    ``planned`` adds the files of a plan that are outside etc.
-    """
+    """Return the names of the files to read, in order; some may be missing. ``planned`` adds those outside etc."""
     below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:

@@ -12,10 +12,7 @@ from strakes.base.units import counted
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal.
-
-    A service that starts writes a record with a new ``term``: the last term in its copy plus one.
-    """
+    """One line of a journal. A service that starts begins a new ``term``: the last one of its copy plus one."""
 
     term: int
     node: str

@@ -100,10 +100,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the times from the fault to the return of the first, the median and the last client, in seconds.
-
-        Return None if a client did not return or no client was hit.
-        """
+        """Return the seconds until the first, median and last client returned; None unless all hit ones did."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):

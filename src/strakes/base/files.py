@@ -24,7 +24,7 @@ _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FUSE = 0x65735546  # type of the file system in statfs(2)
+_FUSE = 0x65735546  # type of the file system, from the manual page statfs(2)
 _MOST_LINKS = 40  # maximum number of links in a path, as in the kernel (manual page path_resolution(7))
 
 

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. Memory grows in proportion to the square of this number.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # TOML has 63 bits; a seed may have one more
+_LARGEST = (1 << 64) - 1  # 64 bits: twice the largest number of TOML, for seeds
 
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
 _TOKEN = re.compile(

@@ -51,7 +51,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
-_MOST = (1 << 31) - 1  # programs of the cluster have numbers of 32 bits
+_MOST = (1 << 31) - 1  # Pacemaker parses numbers as 32 bits (manual page)
 # Field -> its smallest valid number.
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-# Number of values of a 64-bit counter. A larger one is no size and no count, and has no float.
+# Number of values of a counter of 8 bytes. A larger value is no size and no count, and has no float.
 _MOST = 1 << 64
 # Half of a surrogate pair, which JSON can hold but no text that is written.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")

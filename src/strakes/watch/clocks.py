@@ -17,7 +17,7 @@ _LEAST_S = 30.0
 _MOST_S = 600.0
 # A client notices a lost target within this time, with its next ping.
 _PING_S = 25.0
-# Maximum number of outages of a target that are compared. Time grows with the square.
+# Maximum number of outages of a target that are compared. With twice the number it takes four times as long.
 _MOST_OUTAGES = 32
 
 

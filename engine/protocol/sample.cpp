@@ -187,6 +187,7 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
     if (metadata != nullptr && is_listing(metadata->operation))
         message["listed"] = {{"directories", tally.listed.directories}, {"matches", tally.listed.matches}};
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) {
+        message["read_bytes"] = tally.read_bytes;
         message["population"] = {{"before_files", tally.pool.before_files},
                                  {"after_files", tally.pool.after_files},
                                  {"bytes", tally.pool.bytes}};

@@ -186,6 +186,7 @@ class SmallFiles final : public Workload {
         if (took > result.slowest) result.slowest = took;
         ++result.operations;
         result.bytes += bytes;
+        if (call == FlowCall::read) result.read_bytes += bytes;
         seat_.progress.publish(result.operations, result.bytes);
         before_ = now;
         if (!pace_.on()) return;

@@ -201,7 +201,7 @@ struct Trained {
 // Results that are added up over the ranks.
 struct PhaseDetails {
     std::uint64_t verified_bytes = 0;
-    std::uint64_t read_bytes = 0;   // stage: read from the file system
+    std::uint64_t read_bytes = 0;   // stage, small-files: read from the file system
     std::uint64_t held_ns = 0;      // held back by the impact limits
     std::uint32_t queue_depth = 0;  // maximum of requests in flight
     bool out_of_time = false;       // stopped by the deadline of the stop rule

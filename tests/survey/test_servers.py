@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from strakes.model.cell import Cell
-from strakes.model.portrait import ServerCount
-from strakes.model.results import Measured, Observation
+from strakes.model.portrait import CellEstimate, ServerCount
+from strakes.model.results import Measured, Observation, Results
 from strakes.model.sample import Sample
 from strakes.report.tables import server_table
 from strakes.runs.records import Visit
 from strakes.studies.compose import from_own_cache
 from strakes.survey.analysis_servers import server_counts, slow_servers
+from strakes.survey.analysis_warnings import _cache
 
 CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
 
@@ -93,3 +96,32 @@ def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> N
         replace(read(None), settings={"operation": "read", "io": "direct"}), {"file_system": "gpfs"}
     )
     assert not from_own_cache(read(None), {"file_system": "lustre"})
+
+
+POSIX = {"backend": "posix"}
+SMALL = (
+    Sample("read", kind="metadata", operation="file-read", bytes=4000, effective=POSIX),
+    Sample("read", kind="small-files", operation="transactions", bytes=9000, read_bytes=4000, effective=POSIX),
+)
+
+
+@pytest.mark.parametrize("sample", SMALL, ids=lambda sample: sample.kind)
+@pytest.mark.parametrize(
+    ("counters", "servers", "codes"),
+    [
+        ({"devices": {"vda": {"read_bytes": 4096}}}, {}, []),
+        ({"devices": {"vda": {"read_bytes": 400}}}, {}, ["cache-suspect"]),
+        ({}, {"osd.0": {"data.read_bytes": 400.0}}, ["cache-suspect"]),
+        ({}, {"osd.0": {"data.read_bytes": 4096.0}}, []),
+        ({}, {}, ["cache-unseen"]),
+    ],
+)
+def test_reads_of_small_files_are_compared_with_the_counters_of_devices_and_servers(
+    sample: Sample, counters: dict[str, object], servers: dict[str, dict[str, float]], codes: list[str]
+) -> None:
+    settings, values = {"operation": sample.operation}, (1.0, 1.0, 1.0)
+    estimate = CellEstimate("plan:read", "plan", settings, 1.0, 1.0, 1.0, 0.9, 3, "op/s", values)
+    seen = Observation(1, "measure", 1.0, replace(sample, counters=counters), servers)
+    cell = Measured("plan:read", "plan", settings, "op/s", (seen, seen), estimate)
+    facts = {"file_system": "ext4", "block_device": {"name": "vda"}}
+    assert [one.code for one in _cache(Results((cell,), 0.9, facts))] == codes

@@ -87,10 +87,10 @@ class HeldBack(Record):
 class Sample(Record):
     """One finished phase: totals over all ranks; ``ranks`` has one row for each rank, with the values of ``columns``.
 
-    A sample from another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories
-    read, and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
-    phases in a mixed phase. The fields from ``recovery_first_s`` to ``drill`` are of fail-over drills. ``staged``:
-    ranks that read a shared file for other ranks. ``population``: pool of small files.
+    A sample of another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories read,
+    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
+    parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill`` belong to a drill. ``staged``: ranks that
+    read a shared file for the others. ``population``: pool of small files; ``read_bytes``: of these files.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Sample(Record):
     origin_unix_s: float = 0.0
     stopped_by: str = ""
     bytes: int = 0
+    read_bytes: int = 0
     operations: int = 0
     errors: int = 0
     elapsed_s: float = 0.0
@@ -129,6 +130,23 @@ class Sample(Record):
     staged: Mapping[str, Any] = field(default_factory=dict)
     population: Mapping[str, Any] = field(default_factory=dict)
     loops: int = 0
+
+    @property
+    def data_read(self) -> int:
+        """Return the bytes that the phase read from files of the file system.
+
+        >>> Sample("read", kind="metadata", operation="file-read", bytes=9).data_read
+        9
+        """
+        if self.kind in ("small-files", "stage"):
+            return self.read_bytes or int(self.staged.get("read_bytes", 0))
+        return self.bytes if self.operation in ("read", "train", "file-read") else 0
+
+    @property
+    def reads_small_files(self) -> bool:
+        """Return whether the kernel read small files; the state of the page cache before it is not known then."""
+        small = self.kind in ("metadata", "small-files") and self.effective.get("backend") in ("posix", "uring")
+        return small and self.data_read > 0
 
     @property
     def is_measured(self) -> bool:

@@ -52,13 +52,8 @@ def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
     return sum(told) if told else None
 
 
-def collect(
-    cells: Sequence[Cell],
-    visits: Sequence[Visit],
-    confidence: float,
-    facts: Mapping[str, Any],
-) -> Results:
-    """Return the results of all cells. Omits trials that failed or had another load limit than most trials."""
+def collect(cells: Sequence[Cell], visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> Results:
+    """Return the results of all cells. Visits that failed, or ran under another load limit than most, are left out."""
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)

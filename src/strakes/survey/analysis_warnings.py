@@ -16,7 +16,7 @@ from strakes.model.phases import TransferPhase
 from strakes.model.portrait import RunWarning
 from strakes.model.record import to_record
 from strakes.model.results import Measured, Observation, Results
-from strakes.model.sample import APART_S, CACHED_SHARE, Sample
+from strakes.model.sample import APART_S, CACHED_SHARE
 from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import (
     CellDropped,
@@ -31,6 +31,7 @@ from strakes.runs.records import (
 )
 from strakes.runs.run import Run
 from strakes.stats.interval import median
+from strakes.studies.compose import from_memory
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amount_warnings
 from strakes.survey.analysis_held_back import gave_way, held_back, under_one_limit
@@ -95,10 +96,19 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
         place = gettext("{file_system}, in a file on {below}", file_system=file_system, below=below)
         yield warning("memory-file-system", file_system=place)
     elif device.get("backing_file"):  # O_DIRECT does not bypass the page cache below this file
-        reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
-        yield warning("cache-below", reads, file=device["backing_file"])
+        yield warning("cache-below", [cell.id for cell in _reads(results)], file=device["backing_file"])
     if results.facts.get("direct_io", True) is False:
         yield warning("direct-refused", file_system=file_system)
+
+
+def _reads(results: Results) -> list[Measured]:
+    """Return the measures that read data, except those that the kernel's names and attributes are known to answer."""
+    return [
+        cell
+        for cell in _measured(results)
+        if (cell.settings.get("operation") == "read" or any(seen.sample.data_read for seen in _regular(cell)))
+        and not from_memory(cell, results.facts)
+    ]
 
 
 def _measured(results: Results) -> list[Measured]:
@@ -129,16 +139,16 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on data cached before a read, and on reads that neither devices nor servers counted."""
-    uncounted: list[str] = []
+    """Yield warnings on pages cached before a read, and on reads that neither devices nor servers counted."""
+    file_system = str(results.facts.get("file_system", ""))
+    uncounted: dict[str, list[str]] = {}
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # If no sample has counters of this device, the device in use has another name (a volume, for example).
-    if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
+    # If no sample has counters of the device, the device in use has another name (a volume, for example).
+    samples = [seen.sample for figure in _measured(results) for seen in figure.observations]
+    if not any(device in sample.counters.get("devices", ()) for sample in samples):
         device = ""
-    for cell in _measured(results):
-        if cell.settings.get("operation") not in ("read", "train"):
-            continue
-        caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
+    for cell in _reads(results):
+        caches = [(seen.sample.cache, seen.sample.data_read) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
         # If each rank reads the whole file, compare the cached bytes with the file size, not with all bytes read.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
@@ -156,15 +166,12 @@ def _cache(results: Results) -> Iterator[RunWarning]:
                 told = {"counted": format_bytes(count), "read": format_bytes(read)}
                 yield warning("answered-before", [cell.id], who=who, **told)
         if counted_ is None and cell.settings.get("io") != "direct":
-            uncounted.append(cell.id)
-    file_system = str(results.facts.get("file_system", ""))
-    if uncounted and (cache := own_cache(file_system)):
-        yield warning("cache-unseen", uncounted, file_system=file_system, cache=cache)
-
-
-def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
-    devices: Mapping[str, Mapping[str, float]] = seen.sample.counters.get("devices", {})
-    return devices
+            small = all(seen.sample.reads_small_files for seen in _regular(cell)) and not cell.elsewhere
+            page_cache = "the page cache of this node" if small and file_system not in MEMORY_FILE_SYSTEMS else ""
+            uncounted.setdefault(own_cache(file_system) or page_cache, []).append(cell.id)
+    for cache_name, cells in uncounted.items():
+        if cache_name:
+            yield warning("cache-unseen", cells, file_system=file_system, cache=cache_name)
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
@@ -173,24 +180,21 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
     Return None if neither a device nor a server counted.
     """
     if device:
-        # A device that is missing in the counters of a sample moved no data.
-        own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
-        return [(float(count), float(read)) for count, read in own], f"Device {device}"
-    # Server counters are read before and after a trial, so they include the reads of all phases of the trial.
+        # A device that is not in the counters of a sample moved no data.
+        samples = [seen.sample for seen in _regular(figure)]
+        counts = [sample.counters.get("devices", {}).get(device, {}).get("read_bytes", 0) for sample in samples]
+        own = [(float(count), float(sample.data_read)) for count, sample in zip(counts, samples, strict=True)]
+        return own, f"Device {device}"
+    # Counters of servers are read before and after a trial, so they count the reads of all phases of the trial.
     cell = figure.id.rsplit(":", 1)[0]
-    reads = [
-        seen
-        for other in _measured(results)
-        if other.id.rsplit(":", 1)[0] == cell and "read" in str(other.settings.get("operation", ""))
-        for seen in _regular(other)
-    ]
+    reads = [seen for other in _measured(results) if other.id.rsplit(":", 1)[0] == cell for seen in _regular(other)]
     amounts = []
     for seen in _regular(figure):
         told = [
             float(counters["data.read_bytes"]) for counters in seen.servers.values() if "data.read_bytes" in counters
         ]
         if told:
-            read = {other.sample.name: other.sample.bytes for other in reads if other.at_s == seen.at_s}
+            read = {other.sample.name: other.sample.data_read for other in reads if other.at_s == seen.at_s}
             amounts.append((sum(told), float(sum(read.values()))))
     return (amounts, f"Servers ({', '.join(sorted(_regular(figure)[0].servers))})") if amounts else None
 
@@ -328,7 +332,11 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
         worst = max(apart, key=lambda phase: phase.apart_s)
         yield warning(
             "begun-apart",
-            [cell.id for cell in _measured(results) if any(_is_apart(seen.sample) for seen in _regular(cell))],
+            [
+                cell.id
+                for cell in _measured(results)
+                if any((skew := seen.sample.skew()) and skew.is_apart for seen in _regular(cell))
+            ],
             apart=len(apart),
             phases=len(phases),
             limit=format_seconds(APART_S),
@@ -336,10 +344,6 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
             share=_percent(worst.share),
             rank=gettext("{rank} on {host}", rank=worst.rank, host=worst.host) if worst.host else worst.rank,
         )
-
-
-def _is_apart(sample: Sample) -> bool:
-    return (phase := sample.skew()) is not None and phase.is_apart
 
 
 def _values(layout: Layout) -> str:

@@ -29,13 +29,7 @@ from strakes.survey.pilot import (
     smallest_plan,
     with_write_back,
 )
-from strakes.survey.preparation import (
-    choose_cells,
-    make_context,
-    room_of,
-    team_size,
-    why_left_out,
-)
+from strakes.survey.preparation import choose_cells, make_context, room_of, team_size, why_left_out
 from strakes.survey.request import ProgressDisplay
 from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets

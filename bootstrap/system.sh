@@ -139,5 +139,6 @@ refuse_missing() {
         "  Debian, Ubuntu:    apt-get update && apt-get install -y ${packages[*]}" \
         "  RHEL, Rocky, Alma: dnf install -y epel-release && dnf install -y ${fedora[*]}" \
         "  SUSE:              zypper install -y ${suse[*]}" \
+        "without a compiler:   ./strakes --from-wheel FILE.whl COMMAND..., with the wheel of a release (Python is still needed)" \
         "and then run the same command again"
 }

@@ -31,6 +31,28 @@ def test_a_bare_machine_gets_the_exact_commands_for_three_distributions(checkout
     assert "apt-get update && apt-get install -y python3 python3-venv g++" in called.stderr
     assert "dnf install -y python3.12 gcc-c++" in called.stderr
     assert "zypper install -y python312 gcc13-c++" in called.stderr
+    assert "without a compiler:   ./strakes --from-wheel FILE.whl" in called.stderr
+
+
+@pytest.mark.parametrize("words", ["survey no/such", "study overview no/such", "study reproduce S1 no/such"])
+def test_a_missing_directory_is_reported_before_anything_is_set_up(checkout: Checkout, words: str) -> None:
+    called = checkout.strakes(*words.split(), environment=NO_INSTALL)
+    assert called.returncode == 2 and "no such directory\n  where: no/such" in called.stderr
+    assert not (checkout.path / ".venv").exists()
+
+
+def test_a_wheel_is_named_with_its_version_as_the_program_that_runs(checkout: Checkout, tmp_path: Path) -> None:
+    (checkout.path / "src/strakes/base/version.py").write_text('__version__ = "0.1.0"\n')
+    path = python_only(tmp_path, "stat")
+    break_python(Path(path))
+    for version, warns in (("0.1.0", False), ("0.2.0", True)):
+        wheel = tmp_path / f"strakes-{version}-cp311-cp311-manylinux_2_28_x86_64.whl"
+        wheel.touch()
+        called = checkout.strakes(
+            "--from-wheel", str(wheel), "survey", "/tmp", environment={**NO_INSTALL, "PATH": path}
+        )
+        assert f"from now on ./strakes runs version {version} as it is in {wheel}" in called.stderr
+        assert ("this checkout is version 0.1.0" in called.stderr) == warns
 
 
 @pytest.mark.parametrize(
@@ -108,13 +130,7 @@ def test_without_root_the_user_is_referred_to_the_administrator(checkout: Checko
 
 def test_a_failing_step_names_its_log_and_shows_its_end(checkout: Checkout, tmp_path: Path) -> None:
     path = python_only(tmp_path, "c++")
-    broken = Path(path) / "python3"
-    broken.unlink()
-    # This Python passes the version check but fails to create a virtual environment.
-    broken.write_text(
-        f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
-    )
-    broken.chmod(0o755)
+    break_python(Path(path))
     called = checkout.strakes(environment={**NO_INSTALL, "PATH": path})
     if "nlohmann" in called.stderr:
         pytest.skip("nlohmann/json.hpp is not installed")
@@ -122,6 +138,16 @@ def test_a_failing_step_names_its_log_and_shows_its_end(checkout: Checkout, tmp_
     assert "virtual environment (Python 3." in called.stderr
     assert "  | the disk is on fire" in called.stderr
     assert str(checkout.path / ".venv" / "bootstrap.log") in called.stderr
+
+
+def break_python(path: Path) -> None:
+    """Replace Python by one that passes the version check but fails to create a virtual environment."""
+    broken = path / "python3"
+    broken.unlink()
+    broken.write_text(
+        f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
+    )
+    broken.chmod(0o755)
 
 
 def python_only(tmp_path: Path, *programs: str) -> str:

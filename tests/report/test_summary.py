@@ -78,6 +78,10 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     text = render_summary(replace(portrait, answers=(), skipped=(skipped,)), width=100, colour=False)
     assert "processes: a larger --budget is needed" in " ".join(text.split())
     assert "--budget 4m\n        measures what the budget left out, shows" in text
+    alone = Finding("ratio", "s", "The cost is unknown.", "unknown", (), needs="--against an equal device")
+    written = (f"{portrait.reproduce[0]} --json 'a b.json' --html x.html", *portrait.reproduce[1:])
+    text = render_summary(replace(portrait, findings=(alone,), reproduce=written), width=100, colour=False)
+    assert "--against DIR2 --budget 4m\n        --against an equal device" in text and "--json" not in text
     memory = RunWarning("memory-file-system", "The directory is on tmpfs.", "Give another one.")
     text = render_summary(replace(portrait, warnings=(memory,)), width=100, colour=False)
     assert "Next    Give a directory on the storage to measure" in text and "--budget" not in text
@@ -99,7 +103,8 @@ def test_answers_and_rates_from_memory_have_their_own_group() -> None:
         assert text.count(heading) == 2
         assert text.index("files, writes") < text.index(heading) < text.index(first.title) < text.index("How fast")
         start = heading.strip().partition("'")[0]  # HTML has a code in place of the apostrophe
-        assert start in render_html(cached) and start[0].lower() + start[1:] in render_guide(cached)
+        assert start in render_html(cached)
+        assert f"| {portrait.headlines[0].label}, {start[0].lower()}{start[1:]}" in render_guide(cached)
         memory = RunWarning("memory-file-system", "The directory is on tmpfs.", "Give another one.")
         assert heading not in render_summary(replace(cached, warnings=(memory,)), width=100, colour=False)
 

@@ -71,8 +71,7 @@ def answer_text(answer: Answer) -> str:
     >>> answer_text(Answer("q", "s", "processes", "undecided", "2", "a", against, (against,), 0.9, 12))
     'no clear difference (2 / 8: 0.97 [0.9-1.1])'
     """
-    text = _text(answer)
-    return gettext("; ").join((text, answer.remark)) if answer.remark else text
+    return gettext("; ").join(filter(None, (_text(answer), answer.remark)))
 
 
 def _text(answer: Answer) -> str:

@@ -11,9 +11,9 @@ from strakes.base.language import gettext, ngettext
 from strakes.base.units import format_bytes
 from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.report.answer_text import answer_lines
-from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
+from strakes.report.facts import ended_early, facts_of, headlines_of, source_of, title_of
 from strakes.report.html import environment
-from strakes.report.notices import notices
+from strakes.report.notices import FIRST, notices
 from strakes.report.numbers import listed, percent, show, show_interval, show_interval_of, show_remarks
 from strakes.report.sections import VERDICTS
 
@@ -38,7 +38,12 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         layouts=layouts,
         confidence=percent(standing[0][1].confidence) if standing else "",
         headlines=[
-            (line.label, show(cell.median, cell.unit), listed(show_interval(cell), show_remarks(cell)), str(cell.runs))
+            (
+                listed(line.label, source_of(portrait, [cell.id])),
+                show(cell.median, cell.unit),
+                listed(show_interval(cell), show_remarks(cell)),
+                str(cell.runs),
+            )
             for line, cell in standing
         ],
         findings=portrait.findings,
@@ -48,6 +53,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         leanings=[one for one in answers if one.grade == "undecided"],
         open=undecided,
         notices=notices(portrait),
+        first=FIRST,
         markdown=Markup,
         text=_text,
         repeat=for_terminal(portrait.reproduce[0]) if portrait.reproduce else "",

@@ -18,7 +18,7 @@ from strakes.report import numbers
 from strakes.report.answer_text import answer_lines, legend
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.next_steps import next_step
-from strakes.report.notices import notices, omissions
+from strakes.report.notices import FIRST, notices, omissions
 from strakes.report.numbers import flat_facts, percent
 from strakes.report.sections import VERDICTS, Section, foremost, sections
 from strakes.report.words import explained, title_of_warning
@@ -60,6 +60,7 @@ def render_html(portrait: Portrait) -> str:
         measured=bool(portrait.cells),
         sections=parts,
         notices=notices(portrait),
+        first=FIRST,
         omissions=omissions(portrait.skipped),
         confidences=gettext(" or ").join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
         sources=[(name, gettext(source.paper)) for name, source in SOURCES.items() if name in cited],

@@ -20,7 +20,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
         return "", gettext("Give a directory on the storage to measure: more runs here would not show storage.")
-    command = re.sub(r" --(budget|phase)[= ]\S+", "", "".join(portrait.reproduce[:1]))
+    command = re.sub(r" --(budget|phase|json|html)[= ]('[^']*'|\S)+", "", "".join(portrait.reproduce[:1]))
     budget_s = portrait.run.get("options", {}).get("budget_s")
     times = [
         max(times_to_decide(one.low, one.high) for one in (answer.against, *answer.others) if one.grade == "undecided")
@@ -29,6 +29,8 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     ]
     if not command or not isinstance(budget_s, int | float):
         return "", ""
+    if pair := next((one.needs for one in portrait.findings if "--against" in one.needs), ""):
+        return f"{command} --against DIR2 --budget {typed_seconds(2 * budget_s)}", pair
     budgets_s, phase = [0.0], ""
     shown: list[str] = []
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:

@@ -10,6 +10,12 @@ from strakes.model.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import settings_text
 from strakes.report.tables import shared_and_varying
 
+# Warnings that affect every figure come before the answers.
+FIRST = (
+    *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
+    *("servers-not-well", "held-back", "counters-unread"),
+)
+
 
 @dataclass(frozen=True)
 class Notice:

@@ -29,7 +29,7 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.next_steps import next_step
-from strakes.report.notices import notices
+from strakes.report.notices import FIRST, notices
 from strakes.report.numbers import label_of, level_of, listed, percent, show, show_bounds, show_interval, show_remarks
 from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
@@ -37,11 +37,6 @@ from strakes.stats.grades import INTERVAL_CONFIDENCE
 MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
 MOST_FINDING_LINES = 5
-# Codes of warnings that affect every figure. They are shown before the answers.
-FIRST = (
-    *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
-    *("servers-not-well", "held-back", "counters-unread"),
-)
 DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
@@ -57,9 +52,7 @@ def render_summary(
 
     ``width`` defaults to the terminal's width. ``colour`` defaults to yes on a terminal, unless NO_COLOR is set.
     """
-    if width is None:
-        width = shutil.get_terminal_size((MOST_COLUMNS, 24)).columns
-    width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
+    width = max(FEWEST_COLUMNS, min(width or shutil.get_terminal_size((MOST_COLUMNS, 24)).columns, MOST_COLUMNS))
     if colour is None:
         there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         colour = there and not os.environ.get("NO_COLOR")  # see no-color.org

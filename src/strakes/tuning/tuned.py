@@ -146,9 +146,8 @@ def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, .
         which, option = (changes if cell.settings["which"] == "best" else "the default" for cell in (chosen, other))
         against = Comparison(option, other.id, versus.ratio, versus.low, versus.high, versus.grade)
         head = f"{KIND}-{phase}", KIND, phase, found.grade, which, chosen.id, against, (against,)
-        blocks = min(chosen.runs, other.runs)
-        alike = "as fast as the default"
-        answers.append(Answer(*head, INTERVAL_CONFIDENCE, blocks, within=found.within, alike=alike))
+        rest = INTERVAL_CONFIDENCE, min(chosen.runs, other.runs)
+        answers.append(Answer(*head, *rest, within=found.within, alike="as fast as the default"))
     return tuple(answers)
 
 

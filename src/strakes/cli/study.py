@@ -26,7 +26,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import say_sentence
+from strakes.cli.say import say, say_sentence
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
@@ -86,6 +86,8 @@ def command(
     elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     varied: Study = study if against is None else Pair(study)
+    if study.alone and against is None:
+        say(study.alone, err=True)
     for setting, values in assignments([knob] if knob else (), _KNOB).items():
         both = values.split(",")
         if len(both) != 2 or not all(both):

@@ -15,7 +15,7 @@ from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
 from strakes.report.words import PATTERNS
 from strakes.studies.compose import WRITE_AND_READ, ask, lines, operation_of
-from strakes.studies.study import BANDWIDTH, Cells, Context, Study
+from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
@@ -70,9 +70,8 @@ class AccessPatterns(Study):
                 if size <= amount:
                     yield self._cell(context, pattern, size, amount, context.team, "requests")
                 else:
-                    reason = f"needs more than the {format_bytes(amount)} per rank that fit"
-                    yield self.skipped(reason, pattern=pattern, transfer_bytes=size)
-        # The data per client must not depend on the number of clients, so use what fits with the most clients.
+                    yield self.skipped(TOO_LARGE, pattern=pattern, transfer_bytes=size)
+        # Every client moves the amount that fits with the largest number of clients, so that only their number varies.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // 32)  # the published clients wrote and read 32 objects each
         for clients in _CLIENTS:

@@ -58,6 +58,7 @@ class ReplicationCost(Study):
         "many files are created without it?"
     )
     source = "S2"
+    alone = "Without --against DIR2 (not replicated) this gives rates and bytes sent, but not what replication costs."
 
     def cells(self, context: Context) -> Cells:
         """Return cells of creates with fsync by number of ranks, and a batch for each measured row of the table."""

@@ -37,6 +37,8 @@ YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
 # Remedy for findings with an interval that is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
+# Reason for leaving out a cell whose requests are too large. Without the amount, so that reports can group such cells.
+TOO_LARGE = "needs more data per rank than fits here"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
 
@@ -215,7 +217,9 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
     interrupts_service = False
-    # Remedy if no cell of the study can be measured, for a reason other than space.
+    # What it cannot answer without --against, said before it is run alone.
+    alone = ""
+    # What to do where none of its cells can be measured, for a reason other than space.
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
     # Published range of the ratio of two file systems, A to B, for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None

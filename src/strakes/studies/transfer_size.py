@@ -34,10 +34,7 @@ _LEVELS = {
     ("read", "O_DIRECT"): "transfer size, O_DIRECT reads",
 }
 _OF_SIZE = {"write": "writes of {size}", "read": "reads of {size}"}
-_STRIPES = {
-    "write": "stripe size, writes of {size}",
-    "read": "stripe size, reads of {size}",
-}
+_STRIPES = {"write": "stripe size, writes of {size}", "read": "stripe size, reads of {size}"}
 
 
 class TransferSize(Study):
@@ -117,10 +114,7 @@ class TransferSize(Study):
 
     def _figure(self, results: Results, operations: tuple[str, ...]) -> Figure:
         named = [
-            (
-                gettext("{operation}, {io}", operation=gettext(operation), io=gettext(io)),
-                _usual(results, operation, io),
-            )
+            (gettext("{operation}, {io}", operation=gettext(operation), io=gettext(io)), _usual(results, operation, io))
             for operation in operations
             for io in ("buffered", "direct")
         ]

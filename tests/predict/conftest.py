@@ -34,6 +34,7 @@ def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         directory = tmp_path / "runs" / name
         directory.mkdir(parents=True)
         (directory / "run.json").write_text(json.dumps(stored["manifest"]))
+        (directory / "environment.json").write_text("{}")
         for part in ("cells", "visits", "events"):
             (directory / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in stored[part]))
         return Store().open(name)

@@ -10,7 +10,7 @@ from strakes.base.errors import BadInputError
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of
-from strakes.predict.inputs import inputs_of
+from strakes.predict.inputs import described, inputs_of
 from strakes.runs.run import Run
 
 
@@ -46,3 +46,11 @@ def test_a_run_counts_once_and_an_incomplete_run_gives_a_caution(store_run: Call
     inputs, (caution,) = inputs_of([whole, part, Run(whole.path)])
     assert inputs == (whole, part)
     assert caution == "The run 20260101-000001-part is not complete; its measurements so far are used."
+
+
+def test_the_head_of_a_forecast_names_the_run_and_the_load_of_its_node(store_run: Callable[..., Run]) -> None:
+    run = store_run("20260101-000000-busy")
+    (run.path / "environment.json").write_text('{"load_average": [17.0], "cpus": 2}')
+    head = described(run)
+    assert head.startswith("From the run 20260101-000000-busy on ") and "load average 17.0 before it" in head
+    assert "Rates are lower than on a quiet machine." in head

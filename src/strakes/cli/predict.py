@@ -34,7 +34,7 @@ def command(
     from strakes.predict.forecast_text import render
     from strakes.predict.forecasts import forecast_document, forecast_figures
     from strakes.predict.gather import figures_of
-    from strakes.predict.inputs import inputs_of
+    from strakes.predict.inputs import described, inputs_of
     from strakes.runs.store import Store
 
     scale = parse_asked(",".join(at))
@@ -45,5 +45,5 @@ def command(
     for caution in cautions:
         say(caution, err=True)
     if write_json(json, forecast_document(inputs, scale, stated, forecasts)):
-        say_lines(render(forecasts) + "\n")
+        say_lines("\n".join([*map(described, inputs), "", render(forecasts), ""]))
     return 0

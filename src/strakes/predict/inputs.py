@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
 from strakes.runs.run import Run
+from strakes.survey.analysis_warnings import load_before
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,14 @@ def file_system_of(run: Run) -> MeasuredFileSystem:
     """Return the file system that a run measured, from the stored facts of the run."""
     facts = run.facts
     return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
+
+
+def described(run: Run) -> str:
+    """Return a line that identifies a run: its id and directories, and the load of its node before it."""
+    load = "".join(f"; load average {load:.1f} before it" for load in run.environment.get("load_average", ())[:1])
+    busy = load_before(run.environment, run.facts.get("others_busy"))
+    sentences = (f"{one.text} {one.remedy}" for one in busy)
+    return " ".join([f"From the run {run.id} on {run.directories}{load}.", *sentences])
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.schemas import example_names, shipped
 from strakes.cli.options import TextOutput, argument, command_named
@@ -18,9 +20,8 @@ def command(*, output: TextOutput, name: str | None = argument("[NAME]", require
         output.write(example(name))
         return 0
     for known in example_names():
-        title = example(known).split("\n", 1)[0].removeprefix("#").strip()
-        label = f"{known:<36} "
-        say_sentence(label + title, indent=len(label))
+        sentence = re.split(r"(?<=[.?])\s|\n", example(known).replace("\n# ", " "))[0]
+        say_sentence(f"{known:<36} {sentence.strip('# ')}", indent=37)
     return 0
 
 

@@ -13,10 +13,7 @@ def command(
     output: TextOutput,
     run: StoredRun,
     form: str = option(
-        "Format to write.",
-        "--format",
-        type=click.Choice(("json", "csv", "openmetrics", "io500")),
-        default="json",
+        "Format to write.", "--format", type=click.Choice(("json", "csv", "openmetrics", "io500")), default="json"
     ),
 ) -> int:
     """Write RUN for other tools.

@@ -46,7 +46,7 @@ def python_path() -> str:
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
     ours = {name.removeprefix("strakes.") for name in loaded if name.startswith("strakes.")}
-    base = {f"base.{name}" for name in ("errors", "foreign_text", "language", "version")}
+    base = {f"base.{name}" for name in ("errors", "foreign_text", "language", "units", "version")}
     assert ours == {"base", "cli", "cli.main", "cli.say", "cli.signals"} | base
     assert not loaded & HEAVY
 

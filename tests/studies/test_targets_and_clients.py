@@ -325,7 +325,7 @@ def test_clients_that_queue_are_described_by_the_law() -> None:
     findings = found(study, results)
     contention = findings["client-scaling-contention"].interval
     assert contention is not None and contention.low <= 0.1 <= contention.high
-    assert "highest at" in findings["client-scaling-peak"].statement
+    assert "peaks at" in findings["client-scaling-peak"].statement
     assert findings["client-scaling-need"].verdict == "inconclusive", "what was extrapolated is never a fact"
     labels = [reference.label for figure in study.figures(results) for reference in figure.references]
     assert "scalability law, fitted" in labels

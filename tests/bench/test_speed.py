@@ -68,11 +68,6 @@ def test_a_ratio_at_its_bar_is_measured_to_the_last_block_and_called_too_noisy()
     assert not is_open(FILES, results, OURS, [PEER], LOOKS)
 
 
-@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "met"), (0.98, "met"), (0.90, "missed")])
-def test_an_equal_contender_is_met_within_the_margin_and_missed_beyond_it(ratio: float, verdict: str) -> None:
-    assert answered(rates(ratio, 0.03, 36, 4, LOOP), LOOP).verdict == verdict
-
-
 def test_three_looks_at_a_ratio_at_its_bar_keep_the_stated_error_rate() -> None:
     # For a median exactly at the bar both verdicts are errors, and each may occur in 5 % of all benches.
     verdicts = [answered(rates(1.0, 0.3, 36, seed)).verdict for seed in range(1000, 1300)]
@@ -82,13 +77,21 @@ def test_three_looks_at_a_ratio_at_its_bar_keep_the_stated_error_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "noise", "verdict"), [(0.96, 0.01, "met"), (0.95, 0.02, "at its bar"), (0.95, 0.2, "too noisy")]
+    ("ratio", "noise", "verdict"),
+    [
+        (1.0, 0.03, "met"),
+        (0.98, 0.03, "met"),
+        (0.96, 0.01, "met"),
+        (0.95, 0.02, "at its bar"),
+        (0.95, 0.2, "too noisy"),
+        (0.90, 0.03, "missed"),
+    ],
 )
 def test_a_bar_within_the_margin_of_both_ends_is_not_called_noisy(ratio: float, noise: float, verdict: str) -> None:
     results = rates(ratio, noise, 36, 7, LOOP)
     assert answered(results, LOOP).verdict == verdict
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
-    assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict != "met")
+    assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict not in ("met", "missed"))
 
 
 def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_restored(tmp_path: Path) -> None:

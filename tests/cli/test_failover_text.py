@@ -14,8 +14,7 @@ from strakes.failover.rehearse import Rehearsal
 ENDINGS = get_args(Ending)
 
 
-def rehearsal() -> Rehearsal:
-    """Return a rehearsal with one scene per ending; in each, no node serves mdt0."""
+def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     scenes = tuple(
         Scene(
             failures=(RoomPart("node", "mds1"),),
@@ -30,11 +29,7 @@ def rehearsal() -> Rehearsal:
         )
         for ending in ENDINGS
     )
-    return Rehearsal("plan", scenes, ())
-
-
-def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    print_rehearsal(rehearsal())
+    print_rehearsal(Rehearsal("plan", scenes, ()))
     printed = capsys.readouterr().out
     assert [ending for ending in ENDINGS if ending not in printed] == []
     assert "mgs mds2, mdt0 nobody" in printed

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.cli.main import COMMANDS, _load, cli, run
+from strakes.cli.main import _load, cli, run
 from strakes.cli.options import (
     BYTES,
     MAX_SEED,
@@ -147,17 +147,21 @@ def test_every_measuring_command_passes_the_servers_option_on(
     assert caught.value.args == (tmp_path, Servers("ssh {host} sudo"))
 
 
-def every_parameter(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
-    for parameter in command.params:
-        yield f"{name} {parameter.name}", parameter
-    for below, inner in (command.commands if isinstance(command, click.Group) else {}).items():
-        yield from every_parameter(inner, f"{name} {below}")
+def every_command(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command and group with its name."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            yield from every_command(below, f"{name} {word}".strip())
 
 
 PLACES = [
-    (name, parameter)
-    for command in COMMANDS
-    for name, parameter in every_parameter(_load(command), command)
+    (f"{name} {parameter.name}", parameter)
+    for name, command in every_command(cli)
+    for parameter in command.params
     if isinstance(parameter.type, PlaceType)
 ]
 
@@ -176,35 +180,23 @@ def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pyte
     assert "next: " in capsys.readouterr().err
 
 
-def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command that is not a group, with the words that name it."""
-    if not isinstance(command, click.Group):
-        yield path, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        below = command.get_command(context, name)
-        assert below is not None
-        yield from leaves(below, (*path, name))
-
-
 def refusals() -> Iterator[tuple[str, click.Option, str]]:
     """Yield (command line, option, message) for each of five odd values that an option of a command refuses.
 
     Parsing alone is done; no command runs.
     """
-    for path, command in leaves(cli):
+    for words, command in every_command(cli):
         for option in command.params:
             if not isinstance(option, click.Option) or option.is_flag or option.count:
                 continue
             name = max(option.opts, key=len)
             for value in ("a1", "b c", "/nowhere/x/y", "0", "99999999999999999999999"):
                 try:
-                    command.make_context(" ".join(path), [name, value])
+                    command.make_context(words, [name, value])
                 except click.MissingParameter:
                     continue
                 except click.UsageError as error:
-                    yield f"{' '.join(path)} {name} {value}", option, error.format_message()
+                    yield f"{words} {name} {value}", option, error.format_message()
 
 
 # A helpful refusal has an example, the choices, the bounds, or the fault of the file.

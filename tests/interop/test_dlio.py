@@ -218,24 +218,16 @@ def test_the_examples_can_be_translated(tmp_path: Path, name: str, monkeypatch: 
     assert {"generate", "epoch-1", "epoch-2"} <= set(translated.measured)
 
 
-def run(tmp_path: Path, text: str, ranks: int = 1) -> dict[str, Any]:
-    """Run a configuration with a budget of 1 s and return the findings document."""
-    data = tmp_path / "data"
-    data.mkdir()
-    path = tmp_path / "config.yaml"
-    path.write_text(text.replace("DATA", str(data)))
-    out = tmp_path / "findings.json"
-    assert strakes(["run", "-n", str(ranks), "--budget", "1s", "--json", str(out), "dlio", str(path)]) == 0
-    assert not list(data.iterdir())
-    findings: dict[str, Any] = json.loads(out.read_text())
-    return findings
-
-
 def test_slow_accelerators_are_well_utilised_and_the_cached_epoch_is_flagged(tmp_path: Path) -> None:
     text = SMALL.replace("computation_time: 0.01", "computation_time: 0.05")
     text += "checkpoint: {checkpoint_folder: DATA, checkpoint_after_epoch: 2}\n"
     text = text.replace("train: True}", "train: True, checkpoint: True}")
-    findings = run(tmp_path, text, ranks=2)
+    data, path, out = (tmp_path / name for name in ("data", "config.yaml", "findings.json"))
+    data.mkdir()
+    path.write_text(text.replace("DATA", str(data)))
+    assert strakes(["run", "-n", "2", "--budget", "1s", "--json", str(out), "dlio", str(path)]) == 0
+    assert not list(data.iterdir())
+    findings = json.loads(out.read_text())
     cells = {cell["id"]: cell for cell in findings["cells"]}
     assert 80 < cells["plan:epoch-2:utilisation"]["median"] <= 100
     # 5 steps of 4 samples on each of 2 accelerators take slightly more than 5 times 50 ms.

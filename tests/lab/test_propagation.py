@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,12 +27,6 @@ while :; do
     sleep 0.2
 done
 """
-
-
-def make_program(path: Path, seen: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_STUB.format(seen=seen))
-    path.chmod(0o755)
 
 
 @contextmanager
@@ -77,8 +71,9 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
     site.mkdir()
     (site / "net.a").symlink_to("/proc/self/ns/net")
     (site / "net.hub").symlink_to("/proc/self/ns/net")
-    seen = site / "seen"
-    make_program(site / "program", seen)
+    program, seen = site / "program", site / "seen"
+    program.write_text(_STUB.format(seen=seen))
+    program.chmod(0o755)
     shared, disk = tmp_path / "shared", tmp_path / "shared" / "disk"
     shared.mkdir()
     with tmpfs_mounted(place=shared):
@@ -87,18 +82,10 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
         disk.mkdir()
         with ExitStack() as stack, ExitStack() as before:
             before.enter_context(tmpfs_mounted(place=disk))
-            stack.enter_context(running(node(site, site / "program"), f"{site}:{os.environ['PATH']}"))
+            stack.enter_context(running(node(site, program), f"{site}:{os.environ['PATH']}"))
             wait_for(lambda: seen.exists() and str(disk) in seen.read_text())
             before.close()
             wait_for(lambda: str(disk) not in seen.read_text())
-
-
-def loop_on(image: Path) -> str:
-    words = ["losetup", "--find", "--show", str(image)]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"no loop device: {done.stderr}")
-    return done.stdout.strip()
 
 
 # The third case has its own PID namespace and /proc, as a node of the pair has.
@@ -116,23 +103,21 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
     with image.open("wb") as file:
         file.truncate(16 << 20)
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    loop = loop_on(image)
+    done = subprocess.run(["losetup", "--find", "--show", str(image)], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no loop device: {done.stderr}")
+    loop = done.stdout.strip()
     try:
         subprocess.run(["mount", loop, str(where)], check=True)
-        apart = ["unshare", *processes, "--mount", "--propagation", "private", "sleep", "60"]
-        with running(apart, os.environ["PATH"]) if not used else running_in(where):
+        script = f"cd {where if used else '/'} && exec sleep 60"
+        apart = ["unshare", *processes, "--mount", "--propagation", "private", "sh", "-c", script]
+        with running(apart, os.environ["PATH"]):
             time.sleep(0.5)
             subprocess.run(["umount", str(where)], check=True)
             assert detach_below(tmp_path) == ((Path(loop).name,) if used else ())
     finally:
         subprocess.run(["umount", str(where)], capture_output=True)
         subprocess.run(["losetup", "--detach", loop], capture_output=True)
-
-
-def running_in(where: Path) -> AbstractContextManager[None]:
-    """Run a process in its own mount namespace with ``where`` as its working directory."""
-    script = f"cd {where} && exec sleep 60"
-    return running(["unshare", "--mount", "--propagation", "private", "sh", "-c", script], os.environ["PATH"])
 
 
 def test_every_unshare_of_mounts_in_the_lab_states_its_propagation() -> None:

@@ -40,12 +40,6 @@ def test_a_torn_last_line_is_ignored(tmp_path: Path, torn: bytes) -> None:
     assert state is not None and state.last_step == "monitors"
 
 
-def test_a_missing_journal_or_a_torn_head_means_no_lab(tmp_path: Path) -> None:
-    assert read_state(tmp_path) is None
-    (tmp_path / JOURNAL).write_text('{"kind": "ceph"')
-    assert read_state(tmp_path) is None
-
-
 def test_a_directory_cannot_have_two_journals(tmp_path: Path) -> None:
     journal_in(tmp_path).close()
     with pytest.raises(FileExistsError):

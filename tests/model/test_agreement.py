@@ -53,12 +53,8 @@ def read(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_plan_is_valid(path: Path) -> None:
+def test_a_good_plan_is_valid_and_taken(path: Path, engine: Path, hello: Any, tmp_path: Path) -> None:
     validate_plan_document(read(path))
-
-
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_plan_is_taken(path: Path, engine: Path, hello: Any, tmp_path: Path) -> None:
     lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - set(hello["backends"])
     if lacking:
         pytest.skip(f"the engine is without {', '.join(lacking)}")

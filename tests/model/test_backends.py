@@ -34,9 +34,7 @@ def test_the_page_counts_the_rows_of_the_registry() -> None:
     assert int(stated[1]) == len(re.findall(r"\.name = ", REGISTRY))
 
 
-def test_every_file_and_name_on_the_page_exists() -> None:
-    for path in re.findall(r"`((?:engine|schemas|src|tests|cmake)/[\w./-]+)`", PAGE):
-        assert path == "engine/backend/your_file.hpp" or (ROOT / path).exists(), path
+def test_every_name_on_the_page_exists() -> None:
     for path, name in (
         ("engine/backend/registry.hpp", "enum class Backend"),
         ("engine/backend/registry.hpp", "kBackends"),

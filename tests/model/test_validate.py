@@ -1,3 +1,5 @@
+"""Messages about invalid plans. The places that they name are checked with the plans in ``tests/plans/bad``."""
+
 from __future__ import annotations
 
 import copy
@@ -41,18 +43,11 @@ def refusal(document: Any) -> BadInputError:
     return caught.value
 
 
-@pytest.mark.parametrize("phase", [TRANSFER, METADATA])
-def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
-    validate_plan_document(plan_of(phase))
-
-
 @pytest.mark.parametrize(
     ("document", "key", "problem"),
     [
         (plan_of(TRANSFER, transfer_bytes=0), "phases[0].transfer_bytes", "must be at least 1, it is 0"),
         (plan_of(TRANSFER, transfer_bytes="4k"), "phases[0].transfer_bytes", 'must be a whole number, it is "4k"'),
-        (plan_of(TRANSFER, transfer_bytes=4096.5), "phases[0].transfer_bytes", "must be a whole number"),
-        (plan_of(TRANSFER, transfer_bytes=True), "phases[0].transfer_bytes", "must be a whole number"),
         (plan_of(TRANSFER, operation="wirte"), "phases[0].operation", "must be one of write, read, rewrite, mixed"),
         (plan_of(TRANSFER, name=LEFT_OUT), "phases[0].name", "is missing"),
         (plan_of(TRANSFER, name="Upper"), "phases[0].name", "must be 1 to 32 of a-z"),
@@ -60,37 +55,19 @@ def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
         (plan_of(TRANSFER, items=3), "phases[0].items", "is not a valid key; the keys are kind, name"),
         (plan_of(TRANSFER, verify=1), "phases[0].verify", "must be true or false"),
         (plan_of(TRANSFER, read_percent=100), "phases[0].read_percent", "must be at most 99"),
-        (plan_of(TRANSFER, stop={"rule": "seconds"}), "phases[0].stop.seconds", "is missing"),
         (plan_of(TRANSFER, stop={"rule": "seconds", "seconds": 0}), "phases[0].stop.seconds", "must be more than 0"),
         (
             plan_of(TRANSFER, stop={"rule": "seconds", "seconds": math.nan}),
             "phases[0].stop.seconds",
             "must be a number",
         ),
-        (plan_of(TRANSFER, stop={"rule": "amount", "seconds": 3}), "phases[0].stop.seconds", "is not a valid key"),
         (plan_of(TRANSFER, stop={"rule": "later"}), "phases[0].stop.rule", "must be one of amount, stonewall, seconds"),
-        (plan_of(TRANSFER, stop={}), "phases[0].stop.rule", "is missing"),
         (plan_of(TRANSFER, stop=3), "phases[0].stop", "must be an object, it is 3"),
-        (plan_of(METADATA, items=2.5), "phases[0].items", "must be a whole number"),
-        (plan_of(METADATA, layout="shared-file"), "phases[0].layout", "is not a valid key"),
+        (plan_of(METADATA, directory="both"), "phases[0].directory", "must be one of"),
         (plan_of(METADATA, kind="metdata"), "phases[0].kind", "must be one of transfer, metadata, stream, small-files"),
-        (plan_of(METADATA, kind=LEFT_OUT), "phases[0].kind", "is missing"),
-        (
-            plan_of(METADATA, kind=None),
-            "phases[0].kind",
-            "must be one of transfer, metadata, stream, small-files, probe, stage, training, mixed, it is null",
-        ),
         ({**plan_of(METADATA), "schema": 2}, "schema", "must be 1, it is 2"),
-        ({**plan_of(METADATA), "seed": -1}, "seed", "must be at least 0"),
-        (
-            {**plan_of(METADATA), "team": {"ranks": 1, "threads": 2}},
-            "team.threads",
-            ("is not a valid key; the keys are ranks"),
-        ),
         ({**plan_of(METADATA), "phases": []}, "phases", "must be a list of at least 1"),
-        ({**plan_of(METADATA), "phases": ["write"]}, "phases[0]", "must be an object"),
         ({**plan_of(METADATA), "phases": {}}, "phases", "must be a list"),
-        ({}, "schema", "is missing"),
         ([], "", "must be an object"),
     ],
 )
@@ -99,14 +76,6 @@ def test_the_message_names_the_key_and_says_what_is_wrong(document: Any, key: st
     assert error.where == key
     assert problem in error.what
     assert error.remedy
-
-
-def test_a_whole_number_may_be_written_with_a_point() -> None:
-    validate_plan_document(plan_of(TRANSFER, segments=4.0))
-
-
-def test_the_message_is_about_the_kind_that_the_phase_claims_to_be() -> None:
-    assert "valid under" not in refusal(plan_of(METADATA, directory="both")).what
 
 
 def test_a_second_phase_is_named_by_its_number() -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 DEVELOPERS = ROOT / "docs" / "developers"
 ADDITIONS = sorted(DEVELOPERS.glob("add-*.md"))
-_PATH = re.compile(r"`((?:src|engine|tests|schemas|docs|packaging|examples)/[\w./-]+|schemas|examples|engine)`")
+_PATH = re.compile(r"`((?:src|engine|tests|schemas|docs|packaging|examples|cmake)/[\w./-]+|schemas|examples|engine)`")
 # `NAME` in `path`, or `NAME` (`path`)
 _NAMED = re.compile(r"`(\w+)`(?: in |,? \()`((?:src|tests|engine)/[\w./-]+)`")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has mounts of its own")

@@ -53,8 +53,8 @@ def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
     return scope["Strakes"], calls
 
 
-def test_the_spack_recipe_requires_what_the_project_requires() -> None:
-    _, calls = recipe()
+def test_the_spack_recipe_has_the_requirements_version_and_licence_of_the_project() -> None:
+    package, calls = recipe()
     wanted = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]]
     required = {
         words[0].partition("@")[0]: words[0].partition("@")[2] for name, words, _ in calls if name == "depends_on"
@@ -65,10 +65,6 @@ def test_the_spack_recipe_requires_what_the_project_requires() -> None:
         assert required[f"py-{name}"] == f"{least}:{int(below) - 1}", requirement
     assert required["python"] == PYPROJECT["project"]["requires-python"].removeprefix(">=") + ":"
     assert required["cmake"] == PYPROJECT["tool"]["scikit-build"]["cmake"]["version"].removeprefix(">=") + ":"
-
-
-def test_the_spack_recipe_is_of_this_version_and_licence() -> None:
-    package, calls = recipe()
     version = re.search(r'__version__ = "(.*)"', (ROOT / "src/strakes/base/version.py").read_text())
     assert version
     assert ("version", (version[1],), {}) in calls
@@ -96,7 +92,7 @@ def stages() -> list[tuple[dict[str, str], dict[str, str]]]:
     return stages
 
 
-def test_the_apptainer_definition_has_the_parts_that_apptainer_knows() -> None:
+def test_the_apptainer_definition_has_the_parts_that_apptainer_knows_and_files_that_exist() -> None:
     build, final = stages()
     for header, sections in (build, final):
         assert set(header) == {"Bootstrap", "From", "Stage"}
@@ -105,13 +101,10 @@ def test_the_apptainer_definition_has_the_parts_that_apptainer_knows() -> None:
             assert (done.returncode, done.stderr) == (0, ""), name
     assert 'exec strakes "$@"' in final[1]["runscript"]
     assert "files from build" in final[1] and build[0]["Stage"] == "build"
-
-
-def test_the_apptainer_image_is_built_of_files_that_exist() -> None:
-    copied = {line.split()[0] for line in stages()[0][1]["files"].splitlines() if line.strip()}
+    copied = {line.split()[0] for line in build[1]["files"].splitlines() if line.strip()}
     assert [name for name in copied if not (ROOT / name).exists()] == []
-    build = PYPROJECT["tool"]["scikit-build"]
-    wheels = [build["wheel"], *(each["wheel"] for each in build["overrides"] if "wheel" in each)]
+    wheel = PYPROJECT["tool"]["scikit-build"]
+    wheels = [wheel["wheel"], *(each["wheel"] for each in wheel["overrides"] if "wheel" in each)]
     assert {Path(name).parts[0] for wheel in wheels for name in wheel.get("force-include", {})} <= copied
     assert {
         "CMakeLists.txt",
@@ -156,20 +149,12 @@ def test_the_shell_is_offered_commands_options_and_values(
     assert offered <= {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
 
 
-def dashboard() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((PACKAGING / "grafana" / "strakes.json").read_text())
-    return document
-
-
-def test_the_dashboard_asks_for_metrics_that_are_exported() -> None:
-    asked = set(re.findall(r"strakes_\w+", json.dumps([dashboard()["panels"], dashboard()["templating"]])))
+def test_the_dashboard_asks_for_exported_metrics_and_defined_variables() -> None:
+    document = json.loads((PACKAGING / "grafana" / "strakes.json").read_text())
+    asked = set(re.findall(r"strakes_\w+", json.dumps([document["panels"], document["templating"]])))
     # The dashboard has no panels for machine activity and latencies; users add their own.
     beside = {"strakes_share_percent", "strakes_amount_bytes", "strakes_latency_seconds"}
     assert asked == FAMILIES.keys() - beside
-
-
-def test_the_dashboards_variables_are_all_defined() -> None:
-    document = dashboard()
     defined = {variable["name"] for variable in document["templating"]["list"]}
     assert set(re.findall(r"\$\{?([a-z]+)", json.dumps(document["panels"]))) <= defined
 

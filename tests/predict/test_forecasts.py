@@ -48,7 +48,6 @@ def call(*arguments: str) -> str:
 
 
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
-    assert all(figure.local for figure in figures_of([small_files]))
     assert "with 1 client, 100 ranks" in call(small_files.id, "--at", "clients=100")
 
 
@@ -111,12 +110,13 @@ def test_figures_of_measures_other_than_the_rate_are_forecast(small_files: Run) 
     assert all({level.scale.clients for level in figure.levels} == {1, 10, 50, 200} for figure in figures)
 
 
-def test_an_unchanged_dimension_is_unknown_with_a_reason_and_null_in_the_document(
+def test_an_unchanged_dimension_given_by_a_second_option_is_unknown_with_a_reason_and_null_in_the_document(
     small_files: Run, tmp_path: Path
 ) -> None:
     document = tmp_path / "forecast.json"
-    call(small_files.id, "--at", "ranks=64,mdts=4", "--json", str(document))
+    call(small_files.id, "--at", "ranks=64", "--at", "mdts=4", "--json", str(document))
     figures = json.loads(document.read_text())["figures"]
+    assert json.loads(document.read_text())["asked"] == {"ranks": 64, "mdts": 4}
     assert figures and all(figure["forecast"] is None and figure["unknown_because"] for figure in figures)
 
 
@@ -141,12 +141,6 @@ def test_numbers_can_be_written_with_suffixes() -> None:
     for text in ("1G", "1000M", "1000000000"):
         assert parse_asked(f"files={text}").counts == {"files": 10**9}
     assert parse_asked("clients=2k,mdts=3").counts == {"clients": 2000, "mdts": 3}
-
-
-def test_sizes_given_by_two_options_count_both(small_files: Run, tmp_path: Path) -> None:
-    document = tmp_path / "forecast.json"
-    call(small_files.id, "--at", "ranks=64", "--at", "mdts=3", "--json", str(document))
-    assert json.loads(document.read_text())["asked"] == {"ranks": 64, "mdts": 3}
 
 
 @given(st.text(max_size=40))

@@ -22,11 +22,6 @@ def controlled(history: list[Felt], start: Control | None = None) -> Control:
     return reduce(Control.after, history, start or Control())
 
 
-def path_of(history: list[Felt]) -> list[Control]:
-    """Return the initial controller and the controller after each operation."""
-    return list(accumulate(history, Control.after, initial=Control()))
-
-
 def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1) -> list[Control]:
     """Simulate probe operations that are slow with probability ``slow_at(share)``; return all controllers."""
     chance, path = random.Random(seed), [Control()]
@@ -42,7 +37,8 @@ def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1)
 @settings(deadline=None)
 @given(histories)
 def test_only_slow_operations_reduce_the_load_by_a_step_and_stop_it_after_the_least(history: list[Felt]) -> None:
-    for (before, after), felt in zip(pairwise(path_of(history)), history, strict=True):
+    path = accumulate(history, Control.after, initial=Control())
+    for (before, after), felt in zip(pairwise(path), history, strict=True):
         assert abs(after.step - before.step) <= 1
         assert after.share in SHARES
         if after.stopped and not before.stopped:

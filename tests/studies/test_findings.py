@@ -18,7 +18,7 @@ from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.analysis_answers import judged
-from studies.world import answered, cells_of, measured, results_of, visits_of
+from studies.world import Rates, answered, cells_of, measured, results_of, visits_of
 
 
 def finding(study: Study, results: Results, identifier: str) -> Finding:
@@ -32,12 +32,30 @@ def saturating_at_one_mebibyte(phase: Phase, ranks: int) -> float:
     return 1000.0 * MIB * min(1.0, phase.transfer_bytes / MIB)
 
 
-def test_transfer_size_chooses_the_smallest_that_is_enough() -> None:
-    study = TransferSize()
-    answer = answered(study, measured(study, saturating_at_one_mebibyte))["write-buffered"]
-    assert (answer.chosen, answer.grade) == ("1 MiB", "sure")
-    assert answer.against.option == "4 KiB"
-    assert answer.against.low < 256 < answer.against.high
+@pytest.mark.parametrize(
+    ("study", "rate", "question", "chosen", "against", "ratio"),
+    [
+        (TransferSize(), saturating_at_one_mebibyte, "write-buffered", "1 MiB", "4 KiB", 256),
+        (ProcessesPerNode(), lambda phase, ranks: 300.0 * MIB * min(ranks, 4), "write", "4", "1", 4),
+        # The total rate is constant, so the time for 16 ranks is 16-fold.
+        (OpenClose(), lambda phase, ranks: 10_000.0, "create", "1 rank", "16 ranks", 16),
+        (
+            MetadataOps(),
+            lambda phase, ranks: 10_000.0 if phase.directory == "shared" else 20_000.0,
+            "file-create-directories",
+            "one per rank",
+            "one shared directory",
+            2,
+        ),
+    ],
+)
+def test_the_least_demanding_of_the_best_settings_is_chosen(
+    study: Study, rate: Rates, question: str, chosen: str, against: str, ratio: float
+) -> None:
+    answer = answered(study, measured(study, rate))[question]
+    assert (answer.chosen, answer.grade, answer.against.option) == (chosen, "sure", against)
+    assert answer.against.ratio == pytest.approx(ratio, rel=0.05)
+    assert answer.against.low < answer.against.ratio < answer.against.high
 
 
 def test_the_least_demanding_of_equal_settings_is_chosen() -> None:
@@ -109,31 +127,6 @@ def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
     found = finding(study, results_of(cells, visits), "data-per-process-knee")
     assert found.verdict == "measured"
     assert "between 64 MiB and 256 MiB per rank" in found.statement
-
-
-def test_processes_per_node_finds_the_saturating_number() -> None:
-    study = ProcessesPerNode()
-    results = measured(study, lambda phase, ranks: 300.0 * MIB * min(ranks, 4))
-    assert answered(study, results)["write"].chosen == "4"
-
-
-def test_open_close_states_how_the_cost_grows() -> None:
-    study = OpenClose()
-    # The total rate is constant, so the time for 16 ranks is 16-fold.
-    answer = answered(study, measured(study, lambda phase, ranks: 10_000.0))["create"]
-    assert (answer.chosen, answer.against.option) == ("1 rank", "16 ranks")
-    assert answer.against.ratio == pytest.approx(16, rel=0.05)
-
-
-def test_metadata_ops_prefers_own_directories_where_sharing_costs() -> None:
-    def contended(phase: Phase, ranks: int) -> float:
-        assert isinstance(phase, MetadataPhase)
-        return 10_000.0 if phase.directory == "shared" else 20_000.0
-
-    study = MetadataOps()
-    results = measured(study, contended)
-    answer = answered(study, results)["file-create-directories"]
-    assert (answer.chosen, answer.grade) == ("one per rank", "sure")
 
 
 def test_metadata_ops_creates_again_in_the_directory_from_which_as_many_files_were_removed() -> None:

@@ -35,20 +35,13 @@ def findings(rate_of_node: float, limit: float, slow: Mapping[str, float] | None
     visits = visits_of(cells, rates, 12, 0.01)
     for visit in visits:
         for sample in visit["samples"]:
-            sample.update(_rows(len(sample["ranks"]), slow or {}))
+            hosts = list(HOSTS)[: len(sample["ranks"]) // 2]
+            ends = [(slow or {}).get(host, 1.0) for host in hosts for _ in range(2)]
+            sample["columns"] = ["rank", "start_s", "end_s", "operations"]
+            sample["ranks"] = [[rank, 0.0, end, 100] for rank, end in enumerate(ends)]
+            sample["nodes"] = [{"host": host} for host in hosts]
     facts: dict[str, Any] = {"remote": True, "memory_bytes": 24 * GIB, "nodes": {"processes": HOSTS}}
     return {one.id: one for one in STUDY.findings(results_of(cells, visits, facts))}
-
-
-def _rows(ranks: int, slow: Mapping[str, float]) -> dict[str, Any]:
-    hosts = list(HOSTS)[: ranks // 2]
-    ends = [slow.get(host, 1.0) for host in hosts for _ in range(2)]
-    rows = [[rank, 0.0, end, 100] for rank, end in enumerate(ends)]
-    return {
-        "columns": ["rank", "start_s", "end_s", "operations"],
-        "ranks": rows,
-        "nodes": [{"host": host} for host in hosts],
-    }
 
 
 def test_a_single_node_is_skipped() -> None:

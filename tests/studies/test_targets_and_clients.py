@@ -83,21 +83,16 @@ def test_slow_targets_are_named_and_no_others() -> None:
     assert all(one.verdict == "holds" for identifier, one in findings.items() if identifier not in slow)
 
 
-def scaled(results: Results, factors: Mapping[str, float]) -> Results:
-    """Return the results with the rates of osd.1 multiplied by a factor for each operation."""
-    measured = []
-    for one in results.measured:
-        factor = factors.get(str(one.settings["operation"]), 1.0) if one.settings["target"] == "osd.1" else 1.0
-        measured.append(
-            replace(one, observations=tuple(replace(seen, value=seen.value * factor) for seen in one.observations))
-        )
-    return replace(results, measured=tuple(measured))
-
-
 @pytest.mark.parametrize("factors", [{"write": 0.33}, {"write": 0.33, "read": 2.0}])
 def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str, float]) -> None:
     study = TargetBaseline()
-    findings = found(study, scaled(measured_by_cell(study, lambda cell, block: 1e8, noise=0.001), factors))
+    results = measured_by_cell(study, lambda cell, block: 1e8, noise=0.001)
+    measured = []
+    for one in results.measured:
+        factor = factors.get(str(one.settings["operation"]), 1.0) if one.settings["target"] == "osd.1" else 1.0
+        observations = tuple(replace(seen, value=seen.value * factor) for seen in one.observations)
+        measured.append(replace(one, observations=observations))
+    findings = found(study, replace(results, measured=tuple(measured)))
     slow = [identifier for identifier, one in findings.items() if one.verdict == "does-not"]
     assert slow == ["target-baseline-data-osd.1"]
     assert "write 0.33 [" in findings["target-baseline-data-osd.1"].statement

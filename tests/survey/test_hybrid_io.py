@@ -42,12 +42,6 @@ def touched(client: Mapping[str, str], cells: tuple[Cell, ...] = CELLS) -> set[s
 
 def test_only_buffered_calls_at_or_above_the_thresholds_are_flagged() -> None:
     seen = touched(RECORDED)
-    sizes = {
-        name: {int(cell.split("/")[2].split(":")[0]) for cell in seen if cell.endswith(name)}
-        for name in ("write", "read")
-    }
-    assert min(sizes["write"]) < 8 * MIB == min(sizes["read"])
-    assert all(cell.startswith("transfer-size/buffered/") for cell in seen)
     expected = {
         f"{cell.key}:{phase}"
         for cell in CELLS

@@ -235,7 +235,7 @@ def test_an_invalid_need_is_refused_and_named(tmp_path: Path, text: str, fault: 
     assert fault in str(caught.value.what)
 
 
-def test_the_command_answers_every_need_and_fails_if_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_command_answers_every_need(strakes: StrakesRunner, tmp_path: Path) -> None:
     needs = tmp_path / "needs.toml"
     needs.write_text(
         "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = "
@@ -247,10 +247,6 @@ def test_the_command_answers_every_need_and_fails_if_one_fails(strakes: StrakesR
     assert [answer["verdict"] for answer in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
         "found"
     ].endswith("too few for an interval")
-    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
-    again = strakes("accept", needs, "--from", document["run"])
-    assert again.returncode == 1
-    assert again.stdout.split("\n\n")[1].startswith("FAIL")
 
 
 def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
@@ -266,7 +262,7 @@ def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
     assert "\nPASS     bytes: 1 KiB\n" in strakes("report", "latest").stdout
     needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
     failed = strakes("accept", needs, "--from", "latest", "--json", "/dev/full")
-    assert failed.returncode == 1 and "FAIL" in failed.stdout
+    assert failed.returncode == 1 and failed.stdout.split("\n\n")[1].startswith("FAIL")
     assert "the result cannot be written" in failed.stderr
     forecast = strakes("predict", "latest", "--at", "clients=4", "--json", "/dev/full")
     assert forecast.returncode == 3 and forecast.stdout and "the result cannot be written" in forecast.stderr

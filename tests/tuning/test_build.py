@@ -79,16 +79,12 @@ def test_a_failed_visit_carries_no_value(portrait_of: Build) -> None:
     assert runs[TRANSFERS[1].measure_id("write")] == 6
 
 
-def with_samples(visits: list[dict[str, Any]], phase: str, **keys: Any) -> list[dict[str, Any]]:
-    return [
-        {**visit, "samples": [{**sample, **keys} if sample["name"] == phase else sample for sample in visit["samples"]]}
-        for visit in visits
-    ]
-
-
 def test_a_read_of_cached_pages_is_suspect(portrait_of: Build) -> None:
     cached = {"method": "cachestat", "file_bytes": 10**12, "resident_before_bytes": 10**12}
-    portrait = portrait_of(with_samples(visits_of(TRANSFERS, flat, 6, 0.01), "read", cache=cached))
+    visits = visits_of(TRANSFERS, flat, 6, 0.01)
+    for sample in (sample for visit in visits for sample in visit["samples"] if sample["name"] == "read"):
+        sample["cache"] = cached
+    portrait = portrait_of(visits)
     suspect = {cell for warning in portrait.warnings if warning.code == "cache-suspect" for cell in warning.cells}
     assert TRANSFERS[0].measure_id("read") in suspect
     assert TRANSFERS[0].measure_id("write") not in suspect

@@ -134,8 +134,6 @@ def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     assert [path.name for path, _ in logs] == ["whole.darshan"]
     assert {error.what for error in errors} == {"the Darshan log is damaged"}
     assert len(errors) == 5
-    with pytest.raises(BadInputError, match="the Darshan log is damaged"):
-        read_log(SAMPLES / "cut90.darshan")
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0\0\0\0\0\0\0" + b"\xff" * 9, b"BZh9no block", b"\x1f\x8b"])

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import PurePath
 
 from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_shell, shell_line
@@ -31,7 +30,7 @@ from strakes.stats.ratios import (
 )
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
-from strakes.survey.compare_work import alike, amount_ratio, beside_imported, in_both
+from strakes.survey.compare_work import alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
 # Maximum load per processor before a run: a process then gets about 50% of a processor. Earlier runs leave less.
@@ -71,8 +70,8 @@ def compare_runs(
     intervals include the variation between runs. If A and B alternate in time, successive runs are compared (paired).
 
     ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
-    cell ids; fewer comparisons need fewer runs. Raises BadInputError if a run is given twice, if only some of several
-    runs are imported, or, with the reasons, if no cell can be compared.
+    cell ids; fewer comparisons need fewer runs. Raises BadInputError if a run is given twice, if only some of the runs
+    are imported, or, with the reasons, if no cell can be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
@@ -158,11 +157,8 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
         raise BadInputError("this run has no figures", where=empty.id, why=why, remedy=_LISTED)
     imported = [cell.imported for run in every for cell in run.cells[:1]]
     if any(imported) and not all(imported):
-        if len(every) > 2:
-            remedy = "Compare one run with one other: strakes compare A B."
-            raise BadInputError("imported runs and runs of strakes cannot be mixed in groups of runs", remedy=remedy)
-        pairs, unlike = beside_imported(a[0].cells, b[0].cells)
-        return [[(own, own) for own, _ in pairs], pairs], unlike
+        remedy = "Compare imported runs with each other. strakes report RUN shows the figures of one."
+        raise BadInputError("imported runs and runs of strakes cannot be compared", remedy=remedy)
     any_amount = all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
     of_a = [alike(a[0].cells, run.cells, (), any_amount=any_amount)[0] for run in a[1:]]
     of_b = [alike(a[0].cells, run.cells, factors, any_amount=any_amount) for run in b]
@@ -195,7 +191,7 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs], only: Sequence[str]) ->
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
     """Return the estimated rates and times of a run by the ids of run A. Raises BadInputError for a damaged run.
 
-    ``pairs``: cells of A with the cell of this run that did the same work, which may be the same for several.
+    ``pairs``: cells of A, each with the cell of this run that did the same work.
     """
     keys = {cell.key for _, cell in pairs}
     with told_as_damage(run):
@@ -342,7 +338,7 @@ def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
 
 def _to_be_sure(a: Run, b: Run) -> str:
     """Return a text on what a sure verdict on two runs of an overloaded machine needs."""
-    if not _apart(a, b):
+    if a.directories == b.directories:
         return gettext("runs while nothing else uses the machine")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
     words = ["strakes", "study", str(study), str(a.manifest["target"]), "--against", str(b.manifest["target"])]
@@ -408,21 +404,7 @@ def _differences(a: Run, b: Run) -> list[str]:
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # Other tools print little about the machine. A fact that only one run has is not counted as a difference.
     known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
-    return [in_both("target", a.directories, b.directories), *known] if _apart(a, b) else known
-
-
-def _apart(a: Run, b: Run) -> bool:
-    """Return whether the runs measured different directories."""
-    places = [_places(run) for run in (a, b)]
-    return all(places) and not set(places[0]) & set(places[1])
-
-
-def _places(run: Run) -> list[str]:
-    """Return the directories that a run may have measured. Another tool prints its directory, or a file in it."""
-    if run.manifest["kind"] != "import":
-        return [run.directories]
-    target = PurePath(run.manifest["target"])
-    return [str(target), str(target.parent)] if target.is_absolute() else []
+    return known if a.directories == b.directories else [in_both("target", a.directories, b.directories), *known]
 
 
 def _like(run: Run, directory: str) -> str:
@@ -433,19 +415,12 @@ def _like(run: Run, directory: str) -> str:
 
 def _again(run: Run) -> str:
     """Return advice on how to repeat the work of a run."""
-    options, (kind, name) = run.manifest["options"], (run.manifest["kind"], run.manifest["name"])
-    if kind == "import":
-        command = options["imported"].get("again", "")
-        if command:
-            return f"Measure the imported work with all its options: {command}"
-        return (
-            f"strakes run cannot repeat this work of {name}. Write a plan whose phases have the names of the imported "
-            "values (examples/): strakes run PLAN.toml DIR"
-        )
-    if kind in ("survey", "study"):
+    if run.manifest["kind"] == "import":
+        return "Import results of the same work, or name the factor: --factor KEY."
+    if run.manifest["kind"] in ("survey", "study"):
         like = _like(run, "DIR")
         return f"Measure the second run with the plans of the first ({like}), or name the factor: --factor KEY."
-    command = for_shell(options["command"])
+    command = for_shell(run.manifest["options"]["command"])
     return f"Measure the second run with the command of the first, or name the factor (--factor KEY): {command}"
 
 
@@ -456,9 +431,8 @@ def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
     else:
-        run = next((run for run in (a, b) if run.manifest["kind"] == "import"), a)
-        with told_as_damage(run):
-            remedy = _again(run)
+        with told_as_damage(a):
+            remedy = _again(a)
     return BadInputError(
         "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy
     )

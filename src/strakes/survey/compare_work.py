@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
 from strakes.model.cell import Cell
-from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.place import PLAIN
-from strakes.model.portrait import Setting
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
@@ -126,76 +123,3 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
             raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)
-
-
-# Maximum factor between requested and actual files of a tree: all directories get the same number of files.
-_SAME_TREE_TIMES = 1.1
-# Layout name in other tools -> layout name in plans.
-_LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
-# Settings of imported results that describe the work.
-_WORK = ("ranks", "transfer_bytes", "block_bytes", "segments", "layout", "items")
-
-
-def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of matching cells, each with one measure; also the results without a match. One run is imported.
-
-    An imported result has the name of a phase and the settings that the other tool printed. Two results match if they
-    have the same name and agree in all settings that both have.
-    """
-    first, second = (
-        [replace(cell, measures=(one,)) for cell in cells for one in cell.measures if not one.is_side]
-        for cells in (a, b)
-    )
-    pairs: list[tuple[Cell, Cell]] = []
-    unlike: list[Unlike] = []
-    taken: list[Cell] = []
-    for cell in first:
-        named = [(other, _imported_differences(cell, other)) for other in second if _phase(other) == _phase(cell)]
-        same = [other for other, differences in named if not differences]
-        if len(same) == 1:
-            pairs.append((cell, same[0]))
-            taken.append(same[0])
-        elif same:
-            why = gettext("{count} values of the other run match these settings", count=len(same))
-            unlike.append(Unlike(cell.key, why))
-        else:
-            unlike.append(Unlike(cell.key, "; ".join(named[0][1]) if named else gettext("only in A")))
-            taken += [other for other, _ in named]
-    left = [other for other in second if not any(other is one for one in taken)]
-    return pairs, [*unlike, *(Unlike(one.measure_id(_phase(one)), gettext("only in B")) for one in left)]
-
-
-def _phase(cell: Cell) -> str:
-    return cell.measures[0].phase
-
-
-def _imported_differences(own: Cell, other: Cell) -> list[str]:
-    ours, theirs = _work_of(own), _work_of(other)
-    common = [key for key in ours if key in theirs]
-    return [in_both(key, ours[key], theirs[key]) for key in common if not _agree(key, ours[key], theirs[key])]
-
-
-def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
-    """Return whether two settings agree. A tree of directories may have slightly fewer files than requested."""
-    if key != "items":
-        return ours == theirs
-    return max(float(ours), float(theirs)) <= _SAME_TREE_TIMES * min(float(ours), float(theirs))
-
-
-def _work_of(cell: Cell) -> Mapping[str, Setting]:
-    """Return the settings that describe the work of a result; for an imported result, as the tool printed them."""
-    unit = cell.measures[0].metric
-    if cell.imported:
-        told = {key: cell.settings[key] for key in _WORK if key in cell.settings}
-        layout = {"layout": _LAYOUTS.get(str(told["layout"]), told["layout"])} if "layout" in told else {}
-        return {**told, **layout, "unit": unit}
-    phase, ranks = next(pair for pair in cell.plan.each() if pair[0].name == _phase(cell))
-    work: dict[str, Setting] = {"ranks": ranks, "unit": unit}
-    if isinstance(phase, TransferPhase):
-        work |= {"transfer_bytes": phase.transfer_bytes, "layout": phase.layout}
-    # If a phase ends by time, it has no fixed amount of work to compare.
-    if isinstance(phase, TransferPhase) and phase.stop.rule == "amount":
-        work |= {"block_bytes": phase.block_bytes, "segments": phase.segments}
-    elif isinstance(phase, MetadataPhase) and phase.stop.rule == "amount":
-        work["items"] = phase.items * ranks
-    return work

@@ -6,8 +6,6 @@ from functools import partial
 
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import (
-    OUTPUT,
-    Cells,
     Confidence,
     FailOn,
     Json,
@@ -38,8 +36,6 @@ def command(
         "Compare runs that differ in KEY, such as backend.", "--factor", default=(), metavar="KEY"
     ),
     confidence: Confidence,
-    cells: Cells,
-    html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT),
     fail_on: FailOn,
     json: Json,
 ) -> int:
@@ -59,7 +55,7 @@ def command(
     conditions = parse_fail_on(fail_on) if fail_on else ()
     names = [[name.strip() for name in side.split(",")] for side in (a, b)]
     first, second = ([Store().open(name) for name in side] for side in names)
-    compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
+    compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors)
     with english():  # English, because programs read this document
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()

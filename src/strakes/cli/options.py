@@ -355,10 +355,6 @@ Libcephfs = Annotated[
 Against = Annotated[
     Path | None, option("Also measure DIR2, in turn with DIR, and compare the two.", type=DIRECTORY, metavar="DIR2")
 ]
-Cells = Annotated[
-    tuple[str, ...],
-    option("Use only cells whose id matches, such as '*:write'.", "--cell", default=(), metavar="PATTERN"),
-]
 FailOn = Annotated[
     str | None, option("Exit with status 1 on any of these results, such as slower:5%,inconclusive.", metavar="LIST")
 ]

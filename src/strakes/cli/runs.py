@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from os.path import abspath
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.cli.options import SECONDS, AsJson, Cells, FailOn, Json, argument, command_named, option, write_json
+from strakes.cli.options import SECONDS, AsJson, FailOn, Json, argument, command_named, option, write_json
 from strakes.cli.say import print_json, print_table, say, say_sentences
 
 
@@ -38,7 +38,6 @@ def history(
     *,
     name: str = argument("[NAME|DIR]", default=""),
     since: float | None = option("Judge only changes in the last TIME, such as 14d.", type=SECONDS),
-    cells: Cells,
     fail_on: FailOn,
     json: Json,
 ) -> int:
@@ -60,7 +59,7 @@ def history(
     name, target = ("", abspath(name)) if "/" in name else (name, "")
     store = Store()
     left_out: list[StrakesError] = []
-    series = gather(store, name, target, cells, left_out.append)
+    series = gather(store, name, target, left_out.append)
     for error in left_out:
         say(f"left out: {error}", err=True)
     if not series:

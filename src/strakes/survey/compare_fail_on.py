@@ -10,20 +10,15 @@ from strakes.base.errors import BadInputError
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import Comparison
 
-_WORDS = re.compile(r"(inconclusive|unlike)|(slower|faster)\s*(?::\s*(\d*\.?\d+)\s*(%?))?")
-_REMEDY = (
-    "Write, for example, slower:5% or slower:5%,inconclusive. The words are slower, faster, inconclusive and unlike."
-)
+_WORDS = re.compile(r"(inconclusive)|(slower|faster)\s*(?::\s*(\d*\.?\d+)\s*(%?))?")
+_REMEDY = "Write, for example, slower:5% or slower:5%,inconclusive. The words are slower, faster and inconclusive."
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by at least ``at_least`` (a share).
+    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by the share ``at_least``."""
 
-    If ``verdict`` is None, the condition is "unlike": a cell that could not be compared.
-    """
-
-    verdict: Verdict | None
+    verdict: Verdict
     at_least: float = 0.0
 
     def is_met(self, verdict: str, ratio: float | None) -> bool:
@@ -50,9 +45,6 @@ def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[s
     """Return a text for each verdict that meets a condition."""
     met = []
     for condition in conditions:
-        if condition.verdict is None:
-            met += [f"{pair.id} cannot be compared: {pair.why}" for pair in comparison.unlike]
-            continue
         overall = comparison.overall
         if condition.is_met(overall.verdict, overall.ratio):
             met.append(f"overall is {overall.verdict}")
@@ -65,7 +57,7 @@ def _condition(word: str) -> Condition:
     if found is None:
         raise BadInputError(f"not a valid condition: {word!r}", remedy=_REMEDY)
     if found[1]:
-        return Condition(None if found[1] == "unlike" else Verdict.INCONCLUSIVE)
+        return Condition(Verdict.INCONCLUSIVE)
     share = float(found[3] or 0) / (100 if found[4] else 1)
     if share >= 1:
         raise BadInputError(f"not a share below 100%: {word!r}", remedy=_REMEDY)

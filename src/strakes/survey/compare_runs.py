@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_shell, shell_line
@@ -62,25 +61,24 @@ def compare_runs(
     margin: float,
     confidence: float,
     factors: Sequence[str] = (),
-    only: Sequence[str] = (),
 ) -> Comparison:
     """Compare the runs B with the runs A. Only cells that did the same work are compared.
 
     Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that
     intervals include the variation between runs. If A and B alternate in time, successive runs are compared (paired).
 
-    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
-    cell ids; fewer comparisons need fewer runs. Raises BadInputError if a run is given twice, if only some of the runs
-    are imported, or, with the reasons, if no cell can be compared.
+    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. Raises
+    BadInputError if a run is given twice, if only some of the runs are imported, or, with the reasons, if no cell can
+    be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
     in_turn = in_turn and not single
     matches, unlike = _matches(a, b, factors)
-    rows, missing = _rows(a, b, matches, only)
+    rows, missing = _rows(a, b, matches)
     unlike += missing
     if not rows:
-        raise _nothing_alike(a[0], b[0], unlike, only)
+        raise _nothing_alike(a[0], b[0], unlike)
     cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(name, run)]
     disturbed = bool(cautions) and not in_turn
     favour, quiet = _load(a) / _load(b), _to_be_sure(a[0], b[0])
@@ -166,15 +164,13 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
     return [[(own, own) for own, _ in pairs], *of_a, *(each for each, _ in of_b)], unlike
 
 
-def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs], only: Sequence[str]) -> tuple[list[_Row], list[Unlike]]:
+def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], list[Unlike]]:
     """Return the measures that all runs have, and the measures that some runs lack."""
     found = [_measured(run, pairs) for run, pairs in zip((*a, *b), matches, strict=True)]
     ids = [own.measure_id(one.suffix) for own, _ in matches[0] for one in own.measures if not one.is_side]
     rows: list[_Row] = []
     lacking = []
     for name in ids:
-        if only and not any(fnmatchcase(name, pattern) for pattern in only):
-            continue
         sides = found[: len(a)], found[len(a) :]
         row = ([one[name] for one in sides[0] if name in one], [one[name] for one in sides[1] if name in one])
         if (len(row[0]), len(row[1])) == (len(a), len(b)):
@@ -424,15 +420,12 @@ def _again(run: Run) -> str:
     return f"Measure the second run with the command of the first, or name the factor (--factor KEY): {command}"
 
 
-def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
+def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike]) -> BadInputError:
     """Return the error for two runs without any comparable cell. It lists the differences."""
     reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no id of a cell matches"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
-    if only and not unlike:
-        remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
-    else:
-        with told_as_damage(a):
-            remedy = _again(a)
+    with told_as_damage(a):
+        remedy = _again(a)
     return BadInputError(
         "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
@@ -28,13 +27,12 @@ def gather(
     store: Store,
     name: str = "",
     target: str = "",
-    only: Sequence[str] = (),
     left_out: Callable[[StrakesError], None] = lambda _: None,
 ) -> list[History]:
     """Return the histories of repeated measurements: at least two runs with the same fingerprint.
 
-    ``name``: name of the run (survey, transfer-size …). ``only``: patterns of cell ids. ``left_out`` is called with the
-    error of each damaged run; damaged runs are skipped.
+    ``name``: name of the run (survey, transfer-size …). ``left_out`` is called with the error of each
+    damaged run; damaged runs are skipped.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
@@ -47,14 +45,13 @@ def gather(
             left_out(error)
         else:
             groups.setdefault(key, []).append((summary, run))
-    histories = [_history(key.split(" ")[1], members, only, left_out) for key, members in groups.items()]
+    histories = [_history(key.split(" ")[1], members, left_out) for key, members in groups.items()]
     return [history for history in histories if len(history.runs) > 1 and history.series]
 
 
 def _history(
     fingerprint: str,
     members: Sequence[tuple[RunSummary, Run]],
-    only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
     # Rates depend on the amount of work, so each plan of a cell has a separate series. The newest series is last.
@@ -70,7 +67,7 @@ def _history(
         whole.append(run.id)
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
         for one in estimates:
-            if one.unit in _FIGURES and (not only or any(fnmatchcase(one.id, pattern) for pattern in only)):
+            if one.unit in _FIGURES:
                 point = HistoryPoint(run.id, when, one.median, one.low, one.high)
                 cell = cells.get(one.id.rsplit(":", 1)[0])
                 plans = found.setdefault(one.id, {})

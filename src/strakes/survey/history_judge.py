@@ -66,11 +66,6 @@ class HistorySeries:
     needs: str = ""
     seen_from: float | None = None
 
-    @property
-    def lower_is_better(self) -> bool:
-        """Return whether smaller values are better."""
-        return self.unit == "s"
-
 
 @dataclass(frozen=True)
 class History:
@@ -82,11 +77,6 @@ class History:
     target: str
     runs: tuple[str, ...]
     series: tuple[HistorySeries, ...]
-
-    @property
-    def command(self) -> str:
-        """Return the command that repeats the measurement, without the name of the program."""
-        return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"
 
 
 # Minimum number of runs to detect a level shift.
@@ -126,7 +116,7 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
     for shift in level_shifts([math.log(value) for value in values], error):
         point = series.points[shift.index]
         before, after = math.exp(shift.before), math.exp(shift.after)
-        ratio = before / after if series.lower_is_better else after / before
+        ratio = before / after if series.unit == "s" else after / before
         changes.append(RunChange(point.run, point.when, before, after, ratio, shift.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     if recent:

@@ -55,7 +55,7 @@ def _block(history: History) -> str:
     if any(series.amount for series in history.series):
         lines.append(
             "  Runs with different amounts of work are on different lines. "
-            f"To repeat the newest run with its amounts: strakes {history.command} --like {history.runs[-1]}"
+            f"To repeat the newest run with its amounts: strakes {what} {history.target} --like {history.runs[-1]}"
         )
     return "\n".join(lines)
 

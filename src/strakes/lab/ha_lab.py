@@ -34,15 +34,8 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 
 @dataclass(frozen=True)
 class HaOptions(LabOptions):
-    """Options of ``lab up ha``. ``token``: seconds of silence after which a node counts as dead."""
+    """Options of ``lab up ha``."""
 
-    token: float = option(
-        "seconds",
-        "Time without messages after which a node counts as dead; at least 5s with --uml.",
-        1.0,
-        least=0.5,
-        most=30.0,
-    )
     uml: bool = option(
         "flag", "Use machines of User-mode Linux with real DRBD and private disks instead of namespaces.", False
     )
@@ -81,7 +74,7 @@ class HaLab(Lab[HaOptions]):
             site.write(name, "")
         site.step("networks: two heartbeat links and one for management")
         self._connect()
-        planned = self._nodes.plan(self.options.token)
+        planned = self._nodes.plan()
         site.step("two BMCs, and a receiver of alerts")
         for number, name in enumerate(NODES, 1):
             self._start_bmc(number, name)

@@ -43,9 +43,9 @@ class Namespaces:
     def __init__(self, site: LabSite) -> None:
         self.site = site
 
-    def plan(self, token_s: float) -> Cluster:
-        """Return the plan of the cluster. ``token_s``: seconds of silence after which a node counts as dead."""
-        return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
+    def plan(self) -> Cluster:
+        """Return the plan of the cluster, in which a node counts as dead after a second of silence."""
+        return cluster(self.site.directory, 1.0, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
         """Return Pacemaker's configuration (CIB), with dummies for planned resources that the nodes cannot have."""
@@ -124,9 +124,9 @@ class Machines(Namespaces):
                 remedy="modprobe tun; a container must be given the device.",
             )
 
-    def plan(self, token_s: float) -> Cluster:
+    def plan(self) -> Cluster:
         # On a busy machine, a healthy node may be silent for seconds.
-        return cluster(self.site.directory, max(5.0, token_s), device="/dev/vdb", mount=JOURNAL, drbd="8.4")
+        return cluster(self.site.directory, 5.0, device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:
         return machine_cib(planned, self.site.directory)

@@ -127,20 +127,13 @@ def _outermost(*paths: Path) -> list[Path]:
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-
-
-@dataclass(frozen=True)
-class SlurmOptions(HostsOptions):
-    """Options of ``lab up slurm``."""
-
-    cpus: int = option("count", "Number of processors that each host reports to Slurm.", 8, least=1, most=64)
+# Number of processors that each host reports to Slurm. Twice the number would allow jobs of twice the ranks.
+_CPUS = 8
 
 
 class SlurmLab(HostsLab):
     """Emulated hosts with Slurm. The partition is called main, and every login is as root."""
 
-    options_type = SlurmOptions
-    options: SlurmOptions
     packages = HostsLab.packages + table("munge munged, slurmctld slurmctld, slurmd slurmd, slurm-client srun")
 
     def up(self) -> None:
@@ -172,8 +165,7 @@ class SlurmLab(HostsLab):
     def _configuration(self) -> str:
         directory: Path = self.site.directory
         nodes = "".join(
-            f"NodeName={name} NodeAddr={self.addresses[name]} CPUs={self.options.cpus} State=UNKNOWN\n"
-            for name in self.names
+            f"NodeName={name} NodeAddr={self.addresses[name]} CPUs={_CPUS} State=UNKNOWN\n" for name in self.names
         )
         return f"""ClusterName=strakes
 SlurmctldHost={LOGIN}({self.addresses[LOGIN]})

@@ -75,13 +75,6 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
         for reference in figure.references:
             if reference.source != source:
                 continue
-            ys = [y for _, y in reference.points]
-            if len(ys) > 2 and len(set(ys)) == 1:  # a horizontal line: one value for every x
-                own = _largest(figure, cells)
-                values.append(
-                    PublishedValue(figure.title, gettext("throughout"), reference.label, ys[0], figure.y_unit, own)
-                )
-                continue
             for x, y in reference.points:
                 own = tuple((name, cell) for name, point, cell in _drawn(figure, cells) if point.x == x)
                 values.append(PublishedValue(figure.title, _place(x), reference.label, y, figure.y_unit, own))
@@ -139,18 +132,6 @@ def _drawn(figure: Figure, cells: Mapping[str, CellEstimate]) -> list[tuple[str,
     """Return all points of a figure that have a cell, each with the name of its series and the cell's estimate."""
     points = [(series.name, point) for series in figure.series for point in series.points]
     return [(name, point, cells[point.cell]) for name, point in points if point.cell in cells]
-
-
-def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
-    """Return the name and the largest value of each series, to compare with a horizontal line of the publication."""
-    largest: dict[str, tuple[Point, CellEstimate]] = {}
-    for series, point, cell in _drawn(figure, cells):
-        if series not in largest or cell.median > largest[series][1].median:
-            largest[series] = point, cell
-    return tuple(
-        (gettext("{line}, at most ({place})", line=series, place=_place(point.x)), cell)
-        for series, (point, cell) in largest.items()
-    )
 
 
 def _place(x: float | str) -> str:

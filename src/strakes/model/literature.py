@@ -11,7 +11,7 @@ from typing import Any
 
 from strakes.base.language import gettext
 from strakes.base.units import MIB
-from strakes.model.portrait import CellEstimate, Figure, Point, Portrait
+from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
 # Replication of metadata in S2 (Zeng and others, 2021): bytes per file, configured rate, and the production rate that
@@ -76,7 +76,8 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
             if reference.source != source:
                 continue
             for x, y in reference.points:
-                own = tuple((name, cell) for name, point, cell in _drawn(figure, cells) if point.x == x)
+                there = [(line.name, point.cell) for line in figure.series for point in line.points if point.x == x]
+                own = tuple((name, cells[cell]) for name, cell in there if cell in cells)
                 values.append(PublishedValue(figure.title, _place(x), reference.label, y, figure.y_unit, own))
     return tuple(values)
 
@@ -94,11 +95,8 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 
     def most(*names: str) -> int:
         """Return the largest product of these settings over all cells, 0 if no cell has all these settings."""
-        products = (math.prod(int(settings[name]) for name in names) for settings in every if has_ints(settings, names))
-        return max(products, default=0)
-
-    def has_ints(settings: Mapping[str, Any], names: Sequence[str]) -> bool:
-        return all(isinstance(settings.get(name), int) for name in names)
+        values = [[one for name in names if isinstance(one := settings.get(name), int)] for settings in every]
+        return max((math.prod(each) for each in values if len(each) == len(names)), default=0)
 
     def up_to(count: int, form: str) -> str:
         amount = f"{count / MIB:{form}} MiB"
@@ -126,12 +124,6 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 def _file_system(target: Mapping[str, Any]) -> str:
     file_system = target.get("file_system", gettext("unknown"))
     return gettext("{file_system} at {directory}", file_system=file_system, directory=target.get("path", ""))
-
-
-def _drawn(figure: Figure, cells: Mapping[str, CellEstimate]) -> list[tuple[str, Point, CellEstimate]]:
-    """Return all points of a figure that have a cell, each with the name of its series and the cell's estimate."""
-    points = [(series.name, point) for series in figure.series for point in series.points]
-    return [(name, point, cells[point.cell]) for name, point in points if point.cell in cells]
 
 
 def _place(x: float | str) -> str:

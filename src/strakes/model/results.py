@@ -95,16 +95,10 @@ class Results:
         ]
 
     def levels(self, factor: str) -> list[Setting]:
-        """Return the measured levels of a factor, in ascending order."""
-        return sorted(
-            {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate},
-            key=_sort_key,
-        )
+        """Return the measured levels of a factor, which are numbers, in ascending order."""
+        found = {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate}
+        return sorted(found, key=float)
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
         """Return the ids of measures, to cite them as evidence of a finding."""
         return tuple(cell.id for cell in measured)
-
-
-def _sort_key(value: Setting) -> tuple[int, float, str]:
-    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")

@@ -139,7 +139,7 @@ class LayoutDirectories:
         return self._workspace if layout is None else self._made.get(layout)
 
     def _make(self, wanted: Layout) -> GivenLayout:
-        place = self._workspace / f"layout{len(self._made)}-{_short(wanted)}"
+        place = self._workspace / f"layout{len(self._made)}"
         try:
             calls.call("mkdir", str(place))
         except OSError as error:
@@ -158,9 +158,3 @@ class LayoutDirectories:
             calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)
-
-
-def _short(wanted: Layout) -> str:
-    if wanted.components:
-        return f"{len(wanted.components)}-parts"
-    return f"{wanted.stripe_count}x{wanted.stripe_size_bytes}"

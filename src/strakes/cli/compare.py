@@ -6,6 +6,7 @@ from functools import partial
 
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import (
+    OUTPUT,
     Confidence,
     FailOn,
     Json,
@@ -36,6 +37,7 @@ def command(
         "Compare runs that differ in KEY, such as backend.", "--factor", default=(), metavar="KEY"
     ),
     confidence: Confidence,
+    html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT),
     fail_on: FailOn,
     json: Json,
 ) -> int:

@@ -156,11 +156,17 @@ def test_an_invalid_request_prints_nothing(capfd: pytest.CaptureFixture[str], re
     assert capfd.readouterr().err == ""
 
 
-def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
+def scraped(now: Now) -> str:
     metrics = Metrics()
     port = serve(metrics, "127.0.0.1", 0)
+    metrics.now = now
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
     many = {f"t{number}": 0.5 for number in range(10_000)}
-    metrics.now = Now(
+    now = Now(
         latencies={("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
         full=many,
         service_s=many,
@@ -169,9 +175,7 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
         missed={f"s{number}": 1 for number in range(10_000)},
         events={"heavy": 3},
     )
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        text = answer.read().decode()
-    series = [line for line in text.splitlines() if line.startswith("strakes_")]
+    series = [line for line in scraped(now).splitlines() if line.startswith("strakes_")]
     assert 500 < len(series) <= MOST_SERIES
     assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
     left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
@@ -180,10 +184,8 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="prometheus is not installed")
 def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
-    metrics = Metrics()
-    port = serve(metrics, "127.0.0.1", 0)
     pair = {("one", "two"): 1}
-    metrics.now = Now(
+    now = Now(
         latencies={("/fs", "create", "99"): 0.1},
         full={"/fs": 0.5},
         service_s={"OST0000": 0.1},
@@ -194,24 +196,17 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
         missed={"source": 1},
         deliveries=pair,
     )
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        told = answer.read()
-    done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, check=False)
-    assert (done.returncode, done.stdout + done.stderr) == (0, b""), done
+    told = scraped(now)
+    done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
     # With these few values no series is left out.
-    names = {line.split()[2] for line in told.decode().splitlines() if line.startswith("# TYPE strakes_")}
-    samples = {
-        line.partition("{")[0] for line in told.decode().splitlines() if line.startswith("strakes_") and "{" in line
-    }
+    names = {line.split()[2] for line in told.splitlines() if line.startswith("# TYPE strakes_")}
+    samples = {line.partition("{")[0] for line in told.splitlines() if line.startswith("strakes_") and "{" in line}
     assert samples == names - {"strakes_watch_series_left_out"}
 
 
 def test_names_with_control_characters_and_other_bytes_are_scraped_escaped() -> None:
-    metrics = Metrics()
-    port = serve(metrics, "127.0.0.1", 0)
-    metrics.now = Now(top={("bytes", "1", "a\x1b[31m\u202e\r\n\t\udcff"): 0.1})
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        text = answer.read().decode()
+    text = scraped(Now(top={("bytes", "1", "a\x1b[31m\u202e\r\n\t\udcff"): 0.1}))
     assert all(code in text for code in ("x1b", "u202e", "udcff"))
     assert all(character.isprintable() or character in "\n\t" for character in text)
 
@@ -236,14 +231,15 @@ def test_a_command_that_does_not_end_is_killed_with_its_children(
     assert not child.exists() or child.read_text().split()[2] in "ZX"
 
 
-def test_a_failing_command_is_reported_once_and_again_when_it_works() -> None:
+def test_a_failing_command_is_reported_once_and_again_when_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
     fails = True
 
     def send(words: Sequence[str], event: WatchEvent) -> None:
         if fails:
             raise OSError("it ended with status 1")
 
-    alerts = AlertSender(["page"], send)
+    monkeypatch.setattr("strakes.watch.alerts.run_command", send)
+    alerts = AlertSender(["page"])
     for _ in range(2):
         alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     alerts.settle()

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from strakes.targets.command import Completed
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, read_text
 from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import open_lines, readings
-from strakes.watch.sources import LustreSource, reading_of_counters
+from strakes.watch.sources import LustreSource
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
@@ -50,7 +52,7 @@ def test_lines_of_proc_do_not_hide_the_used_space_in_the_parameter_before_them()
         assert read_text("server", 5.0, text).full == {"fs-OST0003": 1.0}
 
 
-def test_slow_job_counters_are_read_less_often_than_the_rest() -> None:
+def test_slow_job_counters_are_read_less_often_than_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
     spent_s = [0.0]
 
@@ -63,7 +65,8 @@ def test_slow_job_counters_are_read_less_often_than_the_rest() -> None:
             text += "obdfilter.fs-OST0000.job_stats=job_stats:\n- job_id: a\n  write: { samples: 7, unit: usecs }\n"
         return Completed(tuple(argv), 0, text, "")
 
-    source = LustreSource("server", lctl, SERVER_PARAMETERS, disks=False, spent_s=lambda: spent_s[0])
+    monkeypatch.setattr("strakes.watch.sources._spent_s", lambda: spent_s[0])
+    source = LustreSource("server", lctl, SERVER_PARAMETERS, disks=False)
     seen = [bool(source.read(time_s).jobs) for time_s in map(float, range(1000, 1100, 10))]
     assert seen == [True, *[False] * 4, True, *[False] * 4]
     # After the clock is set back, a reading is due at once.
@@ -88,32 +91,12 @@ def test_a_target_with_unknown_counters_is_not_an_outage() -> None:
     assert not events
 
 
-def test_another_server_for_a_rank_is_a_new_start_time() -> None:
-    numbers: dict[str, float] = {}
-
-    def since(target: str, number: float, time_s: float) -> float:
-        changed = numbers.get(target, number) != number
-        numbers[target] = number
-        return time_s if changed else 0.0
-
-    first = reading_of_counters("ceph", 100.0, {"rank 0": {"server_number": 4.0}}, since)
-    second = reading_of_counters("ceph", 130.0, {"rank 0": {"server_number": 7.0}}, since)
-    assert first.serving == {"rank 0": 0.0} and second.serving == {"rank 0": 130.0}
-
-
-def test_a_lustre_client_without_servers_states_what_is_lacking() -> None:
-    def lctl(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
-        return Completed(tuple(argv), 0, "mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", "")
-
-    source = LustreSource("client", lctl, CLIENT_PARAMETERS, disks=False, alone=True)
-    reading = source.read(5.0)
-    assert not reading.missing
-    assert [line.partition(":")[0] for line in source.lacking(reading)] == ["slow targets", "who causes the load"]
-    assert replace(source, alone=False).lacking(reading) == ()
-
-
-def test_a_client_with_an_empty_lctl_output_states_what_is_lacking() -> None:
-    answers = {"lctl": Completed(("lctl",), 0, "", ""), "cat": Completed(("cat",), 0, first_block()[2], "")}
+@pytest.mark.parametrize(
+    ("text", "outages"),
+    [("mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", []), ("", ["outages"])],
+)
+def test_a_lustre_client_without_servers_states_what_is_lacking(text: str, outages: list[str]) -> None:
+    answers = {"lctl": Completed(("lctl",), 0, text, ""), "cat": Completed(("cat",), 0, first_block()[2], "")}
 
     def ask(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
         return replace(answers[argv[0]], argv=tuple(argv))
@@ -122,9 +105,16 @@ def test_a_client_with_an_empty_lctl_output_states_what_is_lacking() -> None:
     reading = source.read(5.0)
     assert reading.work and not reading.missing
     told = [line.partition(":")[0] for line in source.lacking(reading)]
-    assert told == ["slow targets", "who causes the load", "outages"]
-    answers["lctl"] = replace(answers["lctl"], status=1)
-    assert source.read(15.0).missing == ("lctl get_param failed and said nothing",)
+    assert told == ["slow targets", "who causes the load", *outages]
+    assert replace(source, alone=False).lacking(reading) == ()
+
+
+def test_an_empty_output_of_a_failed_lctl_is_reported() -> None:
+    def fail(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        return Completed(tuple(argv), 1, "", "")
+
+    reading = LustreSource("client", fail, CLIENT_PARAMETERS, disks=False).read(15.0)
+    assert reading.missing == ("lctl get_param failed and said nothing",)
 
 
 def test_outages_of_targets_of_this_machine_name_the_directory() -> None:
@@ -132,7 +122,7 @@ def test_outages_of_targets_of_this_machine_name_the_directory() -> None:
     for second in range(1000, 1300, 5):
         there = dict.fromkeys(("fs-OST0000", "fs-OST0001"), 900.0 if second < 1051 else 1138.0)
         serving = {} if 1051 <= second < 1138 else there
-        events += watch.add(CounterReading("/mnt client and host", second, serving=serving))
+        events += watch.add(CounterReading("/mnt", second, serving=serving))
     first, last = events
     assert first.text.startswith("2 targets of /mnt are unavailable, ")
     assert last.text.startswith("2 targets of /mnt were unavailable: fs-OST0000, fs-OST0001 for ")

@@ -72,6 +72,15 @@ def test_space_reserved_for_root_or_beyond_a_quota_counts_as_full(
     assert asked == [1000, 1120, 1240]
 
 
+def test_another_server_for_a_rank_is_a_new_start_time(tmp_path: Path) -> None:
+    target, serving = Served(tmp_path), list[object]()
+    source = TargetSource("/fs", target)
+    for time_s, number in ((100.0, 4.0), (130.0, 7.0)):
+        target.observation = {"rank 0": {SERVER: number}}
+        serving.append(source.read(time_s).serving)
+    assert serving == [{"rank 0": 0.0}, {"rank 0": 130.0}]
+
+
 def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
     target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
     source = TargetSource("/fs", target)
@@ -104,7 +113,7 @@ def test_the_log_of_the_servers_is_read_seldom_except_after_a_fail_over(tmp_path
     assert 8 <= target.asked - before <= 12  # in 27 readings, four of them right after the fail-over
 
 
-def test_an_expensive_target_is_read_less_often(tmp_path: Path) -> None:
+def test_an_expensive_target_is_read_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spent = [0.0]
 
     def took(seconds: float, readings: int) -> float:
@@ -121,7 +130,8 @@ def test_an_expensive_target_is_read_less_often(tmp_path: Path) -> None:
             return {}
 
     target = Costly(tmp_path)
-    source = TargetSource("/fs", target, spent_s=lambda: spent[0])
+    monkeypatch.setattr("strakes.watch.sources._spent_s", lambda: spent[0])
+    source = TargetSource("/fs", target)
     assert took(0.1, 20) == 30
     assert took(1.4, 40) == pytest.approx(200, rel=0.01)
     assert took(9.0, 20) == 300

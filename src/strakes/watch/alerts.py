@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 
@@ -19,8 +19,6 @@ from strakes.watch.values import WatchEvent
 _LIMIT_S = 10.0
 # Maximum number of queued alarms. If each command runs to its time limit, sending them takes 10,000 seconds.
 _MOST_WAITING = 1000
-
-Send = Callable[[Sequence[str], WatchEvent], None]
 
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
@@ -39,8 +37,8 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 class AlertSender:
     """Runs the command ``words`` for alarms, in a thread so that readings are not delayed. No ``words``: no command."""
 
-    def __init__(self, words: Sequence[str] = (), send: Send = run_command) -> None:
-        self._words, self._send = tuple(words), send
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        self._words = tuple(words)
         self._pool = ThreadPoolExecutor(1, "strakes-alerts")
         self._waiting: list[Future[None]] = []
         self._delivered = self._failed = 0
@@ -58,7 +56,7 @@ class AlertSender:
         """Queue the events that are alarms."""
         for event in (event for event in events if event.alarm and self._words):
             if len(self._waiting) < _MOST_WAITING:
-                self._waiting.append(self._pool.submit(self._send, self._words, event))
+                self._waiting.append(self._pool.submit(run_command, self._words, event))
             else:
                 self._failed += 1
 

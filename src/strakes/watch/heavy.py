@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nlargest
 from itertools import pairwise
 from statistics import median
 
 from strakes.base.units import format_bytes
-from strakes.watch.reading import LONGEST_S, WINDOW_S, grown
+from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
 # Maximum number of jobs whose load is remembered. Memory grows in proportion.
@@ -32,14 +32,6 @@ _NEW_USUAL = 120
 _FORGET = math.exp(-WINDOW_S / 3600)
 
 
-@dataclass
-class _Heavy:
-    """A reported job. ``quiet_s``: times at which the latest windows began, if it was quiet in all of them."""
-
-    event: WatchEvent
-    quiet_s: tuple[float, ...] = ()
-
-
 class HeavyJobs:
     """Detects heavy jobs by their operations or bytes (``unit``). ``who``: word before a job name in messages."""
 
@@ -54,7 +46,9 @@ class HeavyJobs:
         # Job -> its load with exponential decay, for the heaviest jobs.
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
-        self._told: dict[str, _Heavy] = {}
+        self._told: dict[str, WatchEvent] = {}
+        # Reported job -> begins of its latest windows, if it was quiet in all of them.
+        self._quiet_s: dict[str, list[float]] = {}
         # Job -> its load while it was reported as heavy, and the number of seconds of that time.
         self._apart: dict[str, tuple[float, float]] = {}
 
@@ -77,7 +71,9 @@ class HeavyJobs:
             for target in counts.keys() & before.keys():
                 earlier = before[target]
                 for job, count in counts[target].items():
-                    if more := grown(earlier.get(job, 0.0), count):
+                    known = earlier.get(job, 0.0)
+                    # A smaller count has been reset.
+                    if more := count - known if count >= known else count:
                         self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s
         if seconds < WINDOW_S:
@@ -149,7 +145,6 @@ class HeavyJobs:
     def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
         full = [row for row in run if row[1] >= _FULL_SHARE * max(rate for _, rate, _ in run)]
         rate, total = median([row[1] for row in full]), median([row[2] for row in full])
-        rest = {f"next {number}": name for number, (name, _) in enumerate(self.top[:3], 1) if name != job}
         of_unit = "" if self._unit == "bytes" else f" {self._unit}"
         own, all_jobs, before = (
             f"{amount:,.0f}" if of_unit else format_bytes(round(amount)) for amount in (rate, total, usual)
@@ -166,10 +161,10 @@ class HeavyJobs:
             high=max(row[1] / row[2] for row in run),
             unit="share of the load",
             sure=len(self._usual) / (len(self._usual) + 1),
-            evidence={f"{self._unit}_per_s": rate, "all": total, "usual": usual, **rest},
+            evidence={f"{self._unit}_per_s": rate, "all": total, "usual": usual},
         )
         del self._rises[job]
-        self._told[job] = _Heavy(event)
+        self._told[job], self._quiet_s[job] = event, []
         # Add all windows but the last one, which _count() adds.
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             self._add_apart(job, rate, until_s - began_s)
@@ -177,10 +172,10 @@ class HeavyJobs:
 
     def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         events = []
-        for job, heavy in list(self._told.items()):
-            quiet = rates.get(job, 0.0) < _QUIET * float(heavy.event.evidence[f"{self._unit}_per_s"])
-            heavy.quiet_s = (*heavy.quiet_s, began_s) if quiet else ()
-            if len(heavy.quiet_s) >= _WINDOWS:
+        for job, event in list(self._told.items()):
+            quiet = rates.get(job, 0.0) < _QUIET * float(event.evidence[f"{self._unit}_per_s"])
+            self._quiet_s[job] = [*self._quiet_s[job], began_s] if quiet else []
+            if len(self._quiet_s[job]) >= _WINDOWS:
                 del self._told[job]
-                events.append(replace(heavy.event, ended_s=heavy.quiet_s[0]))
+                events.append(replace(event, ended_s=self._quiet_s[job][0]))
         return events

@@ -31,7 +31,8 @@ _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
 _PROC = re.compile(_DISK.pattern + r"|cpu\d* ")
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
-_JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
+# Lustre quotes names with special characters. Only escaped quotes and backslashes are unescaped.
+_JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
@@ -185,15 +186,15 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
     Lustre 2.7 to 2.12 have no separate lines for reads and writes, so the samples of read_bytes and write_bytes count.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
-    >>> _jobs(f"- job_id: a\n{line}"), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")
-    (({'a': 7.0}, {'a': 70.0}), ({'a': 9.0}, {'a': 70.0}))
+    >>> _jobs(f'- job_id: "b \\"x\\""\n{line}'), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")
+    (({'b "x"': 7.0}, {'b "x"': 70.0}), ({'a': 9.0}, {'a': 70.0}))
     """
     counted: dict[str, dict[str, float]] = {}
     job_bytes: dict[str, float] = {}
     job = ""
     for line in text.splitlines():
         if match := _JOB.match(line):
-            job = _unquoted(match[1])
+            job = re.sub(r'\\(["\\])', r"\1", match[2]) if match[1] else match[2]
         elif job and (match := _USED_FROM_JOB.match(line)):
             samples = counted.setdefault(job, {})
             samples[match[1]] = samples.get(match[1], 0.0) + float(match[2])
@@ -208,17 +209,6 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
         for job, samples in counted.items()
     }
     return jobs, job_bytes
-
-
-def _unquoted(name: str) -> str:
-    r"""Return the name of a job without its quotes; other escapes, such as \x0A, remain.
-
-    >>> print(_unquoted(r'"my job, \"x\""'), _unquoted("cp.0"), _unquoted(r'"a\x0A"'))
-    my job, "x" cp.0 a\x0A
-    """
-    if len(name) < 2 or name[0] != '"' or name[-1] != '"':
-        return name
-    return re.sub(r'\\(["\\])', r"\1", name[1:-1])
 
 
 def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:

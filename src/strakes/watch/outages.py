@@ -9,12 +9,12 @@ ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from strakes.base.units import format_duration
 from strakes.targets.description import Interruption
-from strakes.watch.reading import CounterReading, directory_of
+from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
 # Outages found within this time are one event. Sources are read every 10 s.
@@ -123,15 +123,15 @@ class Outages:
         if self._since_s is None:
             self._since_s = reading.time_s
         if reading.serving is not None:
-            self._add_served(reading, reading.serving.items())
-            self._add_missing(reading)
+            self._add_served(reading, reading.serving)
+            self._add_missing(reading, reading.serving)
         # A client with several connections to a target waits while any connection waits, so add unfinished waits last.
         for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
             self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
 
-    def _add_served(self, reading: CounterReading, serving: Iterable[tuple[str, float]]) -> None:
-        for target, counted_s in serving:
+    def _add_served(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
+        for target, counted_s in serving.items():
             known = self._served.get(target)
             # Counters that cannot be read have no start time; keep the known one.
             start_s = counted_s or (known.start_s if known else 0.0)
@@ -179,10 +179,9 @@ class Outages:
         outage.back_s = None if outage.missing else outage.back_s or reading.time_s
         outage.new_server = reading.source if outage.server not in ("", reading.source) else ""
 
-    def _add_missing(self, reading: CounterReading) -> None:
-        assert reading.serving is not None
+    def _add_missing(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
         for target, known in self._served.items():
-            if known.server == reading.source and target not in reading.serving:
+            if known.server == reading.source and target not in serving:
                 outage = self._ongoing(target, known.seen_s)
                 outage = outage or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
                 if outage.waits and not outage.misses:
@@ -276,8 +275,8 @@ class Outages:
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
         alone = self._is_cut_off(shown[0])
-        said = _cut_off(shown) if alone else f"{_described(shown, 'is', 'are')} unavailable"
-        text = f"{said}, for at least {format_duration(least_s)}" + (f": {listed}" if len(shown) > 1 else "")
+        text = f"{_described(shown, 'is', 'are', alone=alone)}, for at least {format_duration(least_s)}"
+        text += f": {listed}" if len(shown) > 1 else ""
         event = WatchEvent("outage", _clients(shown) if alone else listed, began_s, now_s, text)
         for outage in group:
             outage.event = event
@@ -309,22 +308,24 @@ def _shown(group: Sequence[_Outage]) -> Sequence[_Outage]:
     return [outage for outage in group if not outage.is_directory] or group
 
 
-def _described(outages: Sequence[_Outage], one: str, several: str) -> str:
-    """Return the subject of a sentence about outages, with the verb for one target or for several."""
+def _described(outages: Sequence[_Outage], one: str, several: str, *, alone: bool) -> str:
+    """Return a clause about outages, with the verb for one target or for several.
+
+    ``alone``: only the clients were cut off.
+    """
+    count = f"{len(outages)} targets"
+    if alone:
+        what = outages[0].target if len(outages) == 1 else count
+        return f"{_clients(outages)} was cut off from {what}, while other clients were served"
     if len(outages) == 1:
-        return f"{outages[0].target} {one}"
+        return f"{outages[0].target} {one} unavailable"
     servers = {outage.server for outage in outages}
-    of = f" of {directory_of(servers.pop())}" if len(servers) == 1 and servers != {""} else ""
-    return f"{len(outages)} targets{of} {several}"
+    of = f" of {servers.pop()}" if len(servers) == 1 and servers != {""} else ""
+    return f"{count}{of} {several} unavailable"
 
 
 def _clients(outages: Sequence[_Outage]) -> str:
-    return names([*{directory_of(source) for outage in outages for source in outage.waits}])
-
-
-def _cut_off(outages: Sequence[_Outage]) -> str:
-    what = outages[0].target if len(outages) == 1 else f"{len(outages)} targets"
-    return f"{_clients(outages)} was cut off from {what}, while other clients were served"
+    return names([*{source for outage in outages for source in outage.waits}])
 
 
 def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: bool) -> WatchEvent:
@@ -340,7 +341,7 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
     if len(shown) > 1:
         listed = (names([outage.target for outage in each]) for each in together)
         spans = [f"{several} {span}" for several, span in zip(listed, spans, strict=True)]
-    said = _cut_off(shown) if alone else f"{_described(shown, 'was', 'were')} unavailable"
+    said = _described(shown, "was", "were", alone=alone)
     text = f"{said}{':' if len(shown) > 1 else ',' * alone} {'; '.join(spans)}"
     moved = sorted({f"{outage.server} to {outage.new_server}" for outage in shown if outage.new_server})
     text += f"; failed over from {' and from '.join(moved)}" if moved else ""

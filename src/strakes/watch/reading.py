@@ -68,15 +68,6 @@ class Work:
         return Work(self.requests - earlier.requests, max(0.0, self.busy_s - earlier.busy_s), kinds)
 
 
-def grown(before: float, now: float) -> float:
-    """Return the increase of a counter that may have been reset.
-
-    >>> grown(10.0, 12.0), grown(10.0, 3.0)
-    (2.0, 3.0)
-    """
-    return now - before if now >= before else now
-
-
 @dataclass(frozen=True)
 class CounterReading:
     """The counters of a source at ``time_s``. Counters grow until they are reset.
@@ -111,44 +102,3 @@ class CounterReading:
     def has_service_times(self) -> bool:
         """Return whether servers report service times. Lustre servers before 2.13 only count requests."""
         return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())
-
-
-@dataclass(frozen=True)
-class Window:
-    """Differences between the counters of two readings. Times are Unix time."""
-
-    began_s: float
-    ended_s: float
-    work: Mapping[str, Work]
-
-
-class Windows:
-    """Cuts the counters of one group into windows. A clock step discards the current window."""
-
-    def __init__(self) -> None:
-        self._first: tuple[float, Mapping[str, Work]] | None = None
-
-    def add(self, time_s: float, work: Mapping[str, Work]) -> Window | None:
-        """Add counters; return the window that they complete, or None."""
-        if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
-            self._first = (time_s, work)
-            return None
-        began_s, before = self._first
-        if time_s - began_s < WINDOW_S:
-            return None
-        self._first = (time_s, work)
-        return Window(began_s, time_s, {name: now.since(before[name]) for name, now in work.items() if name in before})
-
-
-def client_and_host(directory: str) -> str:
-    """Return the name of the source for the client and the servers on this machine."""
-    return f"{directory} client and host"
-
-
-def directory_of(source: str) -> str:
-    """Return the directory in a name from ``client_and_host``; return other names of sources unchanged.
-
-    >>> directory_of(client_and_host("/scratch")), directory_of("oss1")
-    ('/scratch', 'oss1')
-    """
-    return source.removesuffix(client_and_host(""))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from strakes.base.units import format_seconds
-from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
+from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
 # A target is slow at this multiple of its peers' service time, and of its usual ratio to its peers. Twice is normal.
@@ -33,47 +33,45 @@ _KEPT, _USUAL_FROM = 240, 4
 _APART_S = 4 * WINDOW_S
 
 
-@dataclass(frozen=True)
-class Named:
-    """Name of a member of a peer group in events (``subject``), and the target that it belongs to."""
-
-    subject: str
-    target: str
-
-
 class SlowTargets:
     """Detects slow members of one peer group, such as the disks of data targets."""
 
     def __init__(self, group: str) -> None:
         self._group = group
-        self._windows = Windows()
+        self._first: tuple[float, Mapping[str, Work]] | None = None
         self._deviations: dict[str, deque[float]] = {}
-        self._slow_for: dict[str, list[tuple[Window, _Compared]]] = {}
+        # Member -> begins of its latest windows, if it was slow in them, and its service times.
+        self._slow_for: dict[str, list[tuple[float, _Compared]]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
         """Member -> its event, while the member is slow."""
         self.took: dict[str, float] = {}
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
-    def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
-        """Add counters; return events that begin or end. ``names``: member -> its names, unless it is a target."""
-        window = self._windows.add(time_s, work)
-        if window is None:
+    def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
+        """Add counters; return events that begin or end. ``targets``: member -> its target, unless it is a target.
+
+        A clock step discards the current window.
+        """
+        if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
+            self._first = (time_s, work)
             return []
-        enough = {
-            name: done for name, done in window.work.items() if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
-        }
+        began_s, before = self._first
+        if time_s - began_s < WINDOW_S:
+            return []
+        self._first = (time_s, work)
+        since = {name: now.since(before[name]) for name, now in work.items() if name in before}
+        enough = {name: done for name, done in since.items() if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0}
         self.took = {name: done.busy_s / done.requests for name, done in enough.items()}
         all_of = _by_kind(enough.values())
         events = []
         for name, done in enough.items():
-            if compared := _compared(done, all_of):
-                named = (names or {}).get(name, Named(f"{self._group} {name}", name))
-                if event := self._judge(name, compared, window, named):
-                    events.append(event)
+            compared, target = _compared(done, all_of), (targets or {}).get(name, name)
+            if compared and (event := self._judge(name, compared, target, began_s, time_s)):
+                events.append(event)
         return events
 
-    def _judge(self, name: str, compared: _Compared, window: Window, named: Named) -> WatchEvent | None:
+    def _judge(self, name: str, compared: _Compared, target: str, began_s: float, ended_s: float) -> WatchEvent | None:
         took, others = compared.took_s, compared.others_s
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
@@ -82,35 +80,39 @@ class SlowTargets:
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
-            return self._perhaps_over(name, slow, window)
+            return self._perhaps_over(name, slow, began_s, ended_s)
         if not slow:
             self._slow_for.pop(name, None)
             past.append(deviation)
             return None
         run = self._slow_for.get(name, [])
-        if not run or window.began_s - run[-1][0].began_s > _APART_S:
+        if not run or began_s - run[-1][0] > _APART_S:
             run = self._slow_for[name] = []
-        run.append((window, compared))
+        run.append((began_s, compared))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
-        return self._tell(name, run, window, named) if len(run) >= wanted else None
+        return self._tell(name, run, target, ended_s) if len(run) >= wanted else None
 
-    def _tell(self, name: str, run: list[tuple[Window, _Compared]], window: Window, named: Named) -> WatchEvent:
+    def _tell(self, name: str, run: list[tuple[float, _Compared]], target: str, ended_s: float) -> WatchEvent:
+        subject = f"{self._group} {name}"
+        if name != target:
+            disk = name.rpartition(" ")[2]
+            subject = f"{target} ({self._group} {disk})"
         ratios = sorted(times.took_s / times.others_s for _, times in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = (median(getattr(times, each) for _, times in run) for each in ("took_s", "others_s"))
         self.told[name] = WatchEvent(
             "slow-target",
-            named.subject,
-            run[0][0].began_s,
-            window.ended_s,
-            f"{named.subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
+            subject,
+            run[0][0],
+            ended_s,
+            f"{subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
             size=median(ratios),
             low=ratios[0],
             high=ratios[-1],
             unit="times its peers",
             sure=quiet / (quiet + 1),
             evidence={
-                "target": named.target,
+                "target": target,
                 "s_per_request": took,
                 "equals_s_per_request": others,
                 "windows": len(run),
@@ -121,12 +123,12 @@ class SlowTargets:
         self._quiet_for[name] = 0
         return self.told[name]
 
-    def _perhaps_over(self, name: str, slow: bool, window: Window) -> WatchEvent | None:
+    def _perhaps_over(self, name: str, slow: bool, began_s: float, ended_s: float) -> WatchEvent | None:
         self._quiet_for[name] = 0 if slow else self._quiet_for[name] + 1
         if self._quiet_for[name] < _WINDOWS - 1:
             return None
         event = self.told.pop(name)
-        return replace(event, ended_s=window.began_s - (window.ended_s - window.began_s))
+        return replace(event, ended_s=began_s - (ended_s - began_s))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -20,7 +20,7 @@ from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
 from strakes.watch.probing import MountCheck
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every
@@ -68,12 +68,11 @@ class LustreSource:
     every_s: float = 10.0
     # Whether this is the only source for the file system.
     alone: bool = False
-    spent_s: Callable[[], float] = _spent_s
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
         """Read all parameters in one call; read job statistics less often if they are large."""
-        before_s = self.spent_s()
+        before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]
         try:
@@ -83,7 +82,7 @@ class LustreSource:
             return CounterReading(self.name, time_s, missing=(_why(error),))
         reading = reading_of(self.name, time_s, params, disks)
         if jobs:
-            self._jobs_s = time_s + min((self.spent_s() - before_s) / _MOST_SHARE, _SELDOM_S)
+            self._jobs_s = time_s + min((_spent_s() - before_s) / _MOST_SHARE, _SELDOM_S)
         return reading
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
@@ -108,7 +107,6 @@ class TargetSource:
     target: Target
     every_s: float = _EVERY_S
     probed: bool = True
-    spent_s: Callable[[], float] = _spent_s
     _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _servers: dict[str, float | None] = field(default_factory=dict)
@@ -123,9 +121,9 @@ class TargetSource:
         """Read counters, interruptions and used space; lengthen the interval if that takes much processor time."""
         if why_not := self._mounted.why_not():
             return CounterReading(self.name, time_s, missing=(why_not,))
-        before_s = self.spent_s()
+        before_s = _spent_s()
         reading = self._read(time_s)
-        self._cost_s += (self.spent_s() - before_s - self._cost_s) / _READINGS
+        self._cost_s += (_spent_s() - before_s - self._cost_s) / _READINGS
         self.every_s = min(max(_EVERY_S, self._cost_s / _MOST_SHARE), _SELDOM_S)
         return reading
 
@@ -150,11 +148,25 @@ class TargetSource:
         except StrakesError as error:
             missing = (_why(error),)
         group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
-        reading = reading_of_counters(self.name, time_s, observation, self._since, group)
-        if states:
-            serving = {name: 0.0 for name, state in states.items() if state.serving}
-            reading = replace(reading, serving={**(reading.serving or {}), **serving})
-        return replace(reading, clients=clients, full=full, waits=waits, missing=missing)
+        work: dict[str, dict[str, Work]] = {}
+        serving = {name: 0.0 for name, state in states.items() if state.serving}
+        for target, counters in observation.items():
+            if counters.get(SERVER) is not None:
+                serving[target] = self._since(target, counters[SERVER], time_s)
+            elif SINCE in counters:
+                serving[target] = counters[SINCE]
+            requests = counters.get("data.read_requests", 0.0) + counters.get("data.write_requests", 0.0)
+            requests = counters.get("data.waited_requests", requests)
+            busy = counters.get("data.waited_s", counters.get("data.busy_s"))
+            if busy is not None:
+                work.setdefault(group, {})[target] = Work(requests, busy)
+            if "md.waited_s" in counters:
+                done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
+                work.setdefault(METADATA_TARGETS, {})[target] = done
+        listed = serving if serving or states else None
+        return CounterReading(
+            self.name, time_s, work=work, clients=clients, full=full, serving=listed, waits=waits, missing=missing
+        )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return the events that cannot be detected here, one sentence each, judged by the first reading."""
@@ -192,32 +204,6 @@ class TargetSource:
         return self._numbers[target][1]
 
 
-def reading_of_counters(
-    source: str,
-    time_s: float,
-    observation: Observation,
-    since: Callable[[str, float, float], float],
-    group: str = DATA_TARGETS,
-) -> CounterReading:
-    """Return a reading from counters of any file system. ``group``: name of the peer group of its data targets."""
-    work: dict[str, dict[str, Work]] = {}
-    serving: dict[str, float] = {}
-    for target, counters in observation.items():
-        if counters.get(SERVER) is not None:
-            serving[target] = since(target, counters[SERVER], time_s)
-        elif SINCE in counters:
-            serving[target] = counters[SINCE]
-        requests = counters.get("data.read_requests", 0.0) + counters.get("data.write_requests", 0.0)
-        requests = counters.get("data.waited_requests", requests)
-        busy = counters.get("data.waited_s", counters.get("data.busy_s"))
-        if busy is not None:
-            work.setdefault(group, {})[target] = Work(requests, busy)
-        if "md.waited_s" in counters:
-            done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
-            work.setdefault(METADATA_TARGETS, {})[target] = done
-    return CounterReading(source, time_s, work=work, serving=serving or None)
-
-
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
@@ -226,7 +212,7 @@ def sources_of(
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
     parameters = (*CLIENT_PARAMETERS, *SERVER_PARAMETERS)
-    found = [LustreSource(client_and_host(name), asking, parameters, disks=os.geteuid() == 0)]
+    found = [LustreSource(name, asking, parameters, disks=os.geteuid() == 0)]
     if servers is not None:
         try:
             mount_name = getname(str(target.path)).ask(asking)

@@ -11,7 +11,7 @@ from strakes.watch.heavy import HeavyJobs
 from strakes.watch.level import LevelDetector
 from strakes.watch.outages import Outages
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
-from strakes.watch.slow import Named, SlowTargets
+from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
 # The default of --false-alarms-a-month.
@@ -39,7 +39,8 @@ class Watch:
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
         # Peer group -> source -> time and counters. A peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
-        self._names: dict[str, Named] = {}
+        # Disk with its server -> target.
+        self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
@@ -102,11 +103,9 @@ class Watch:
         # Two servers may have disks with the same name.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
-            for key, disk in keys.items():
-                target = reading.devices[disk]
-                self._names[key] = Named(f"{target} ({DISKS} {disk})", target)
+            self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}
             work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
-            events += self._slow[DISKS].add(reading.time_s, work, self._names)
+            events += self._slow[DISKS].add(reading.time_s, work, self._target_of)
         # A slow disk makes its target slow; report only one of them.
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 

@@ -228,7 +228,7 @@ def test_a_command_that_does_not_end_is_killed_with_its_children(
     with pytest.raises(OSError, match="did not end within 1 s"):
         run_command(words, WatchEvent("saturation", "disk", 1.0, 2.0, "full"))
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
-    assert not child.exists() or child.read_text().split()[2] in "ZX"
+    wait_for(lambda: not child.exists() or child.read_text().split()[2] in "ZX", tmp_path / "child")
 
 
 def test_a_failing_command_is_reported_once_and_again_when_it_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,20 @@ _MOST = 1 << 64
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+class NotUnderstoodError(MeasurementError):
+    """The output of a tool has an unknown form: it is truncated, or from another version of the file system."""
+
+
+def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
+    """Return the error for ``text`` in the output of the command ``tool``."""
+    what, where = f"the output of {tool} is not understood", repr(text[:200]) if text else ""
+    remedy = "Please report this output with the version of the file system."
+    return NotUnderstoodError(what, where=where, why=why, remedy=remedy)
+
+
 @contextmanager
 def understood(tool: str, text: str = "") -> Iterator[None]:
-    """Raise MeasurementError if the body, which reads the output of ``tool``, meets another form than it expects.
+    """Raise NotUnderstoodError if the body, which reads the output of ``tool``, meets another form than it expects.
 
     It also decorates functions. ``text``: the output, for the message.
     """
@@ -30,9 +41,7 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError) as error:
         why = f"it has no {error}" if isinstance(error, LookupError) else str(error)
-        remedy = "Please report this output with the version of the file system."
-        what, where = f"the output of {tool} is not understood", repr(text[:200]) if text else ""
-        raise MeasurementError(what, where=where, why=why[:200], remedy=remedy) from error
+        raise not_understood(tool, text, why[:200]) from error
 
 
 def from_json(text: str | bytes, tool: str) -> Any:

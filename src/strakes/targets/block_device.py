@@ -50,11 +50,6 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     # The selected scheduler is in brackets.
     scheduler = kernel_text(disk / "queue" / "scheduler")
     file = kernel_text(disk / "loop" / "backing_file")
-    # A loop device can be on another loop device.
-    while file.startswith("/dev/") and (
-        below := kernel_text(sysfs / "block" / Path(file).name / "loop" / "backing_file")
-    ):
-        file = below
     return BlockDevice(
         name=disk.name,
         total_bytes=int(kernel_text(directory / "size") or 0) * _SECTOR_BYTES,

@@ -194,16 +194,11 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Until :func:`let_go`, make calls on paths below ``path`` fail unless ``path`` is still this open directory.
+    """Make calls on paths below ``path`` fail unless it is still this open directory, until it leaves ``held_paths``.
 
     Otherwise, the owner of the parent directory could replace the directory.
     """
     held_paths[path] = child.inside(path, directory)
-
-
-def let_go(path: str) -> None:
-    """End the effect of :func:`hold` for a path."""
-    held_paths.pop(path, None)
 
 
 def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from strakes.base.units import KIB, counted
-from strakes.targets.answers import understood
 from strakes.targets.description import DataTarget, DataTargetState, Description, Interruption, MetadataTarget, Server
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
@@ -17,7 +16,6 @@ _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
 Json = Mapping[str, Any]
 
 
-@understood("ceph")
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
     """Return the MDS map of the file system ``name``; if that is empty, of the first one that uses ``pool``, or any."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
@@ -28,7 +26,6 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
     return next(iter(with_pool or maps), None)
 
 
-@understood("ceph")
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
     """Return each rank of the file system -> the daemon that holds it, or None if no daemon does."""
     holding = {
@@ -52,7 +49,6 @@ def target_name(mdsmap: Json, rank: int) -> str:
     return f"{mdsmap['fs_name']}:{rank}"
 
 
-@understood("ceph")
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
     """Return the name of each held rank -> name and number (gid) of the daemon that holds it."""
     return {
@@ -102,7 +98,6 @@ def _state_of_store(store: Json) -> str:
     return ", ".join(["up", *([] if store["in"] else ["out"]), *odd])
 
 
-@understood("ceph")
 def states_in(osd_df: Json) -> dict[str, DataTargetState]:
     """Return the name of each object store -> its state, from the output of ``ceph osd df``."""
     return {
@@ -147,26 +142,16 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@understood("ceph")
-def description(
-    *,
-    fs_dump: Json,
-    mdsmap: Json,
-    osd_df: Json,
-    osd_dump: Json,
-    osd_tree: Json,
-    mon_dump: Json,
-    versions: Json,
-    groups: Sequence[Json],
-) -> Description:
-    """Return the description of the file system, built from the monitors' answers."""
-    nodes = [node for node in osd_tree["nodes"] if node["type"] == "host"]
+def description(answers: Mapping[str, Json], mdsmap: Json, groups: Sequence[Json]) -> Description:
+    """Return the description of the file system, built from the monitors' answers by command (``fs_dump``, ...)."""
+    fs_dump, osd_dump, mon_dump = answers["fs_dump"], answers["osd_dump"], answers["mon_dump"]
+    nodes = [node for node in answers["osd_tree"]["nodes"] if node["type"] == "host"]
     hosts = {child: str(node["name"]) for node in nodes for child in node["children"]}
     # Other pools contain no files of this file system.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
-    stores = data_targets(osd_df, osd_dump, own, hosts)
+    stores = data_targets(answers["osd_df"], osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
-    counts = versions.get("overall", {})
+    counts = answers["versions"].get("overall", {})
     frequent_first = sorted(counts, key=lambda text: -counts[text])
     return Description(
         file_system_name=str(mdsmap["fs_name"]),
@@ -211,7 +196,6 @@ class Eviction:
         return f"client.{self.number} ({places})" if places else f"client.{self.number}"
 
 
-@understood("ceph")
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
     """Return the evictions in the log. If a metadata server logged an eviction in two lines, they are joined."""
     evictions: dict[tuple[str, int], Eviction] = {}
@@ -228,7 +212,6 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
     return tuple(evictions.values())
 
 
-@understood("ceph")
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
     """Return the periods without an active server of a rank, each beginning when the monitors noticed it.
 

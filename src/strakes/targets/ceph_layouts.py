@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB, counted
+from strakes.targets.answers import understood
 from strakes.targets.description import Layout, Placement
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
@@ -24,11 +25,9 @@ def read_layout(text: str) -> Layout:
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
-    try:
+    with understood("getfattr", text):
         unit, count, size = (int(values[name]) for name in ("stripe_unit", "stripe_count", "object_size"))
         return Layout(unit, count, pool=pool, object_bytes=size)
-    except (KeyError, ValueError):
-        raise MeasurementError("a Ceph layout is not understood", where=repr(text[:200])) from None
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:

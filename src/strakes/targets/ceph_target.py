@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import EnvironmentLacksError, StrakesError
 from strakes.targets import calls
 from strakes.targets import ceph_cluster as cluster
 from strakes.targets import ceph_layouts as layouts
@@ -54,28 +54,9 @@ _MAP_FRESH_S = 1.0
 _STORES_EACH_S = 300.0
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _else(nothing: object) -> Callable[[F], F]:
-    """Decorate a method to return ``nothing`` if the cluster cannot be asked; :meth:`CephTarget.limits` reports why."""
-
-    def decorate(method: F) -> F:
-        @wraps(method)
-        def quiet(target: CephTarget) -> Any:
-            try:
-                return understood("ceph")(method)(target)
-            except StrakesError:
-                return nothing
-
-        return cast("F", quiet)
-
-    return decorate
-
-
 def _counters(read: Callable[[Any], dict[str, float]], answer: Any) -> dict[str, float]:
     """Return the counters in the answer of a daemon, or {} if there is none that is understood."""
-    with suppress(StrakesError):
+    with suppress(StrakesError), understood("ceph"):
         return {} if isinstance(answer, StrakesError) else read(answer)
     return {}
 
@@ -129,12 +110,8 @@ class CephTarget(Target):
                     groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
                     given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
                     answers = dict(zip(questions, given, strict=True))
-                described = cluster.description(
-                    **answers,
-                    mdsmap=self._mdsmap(answers["fs_dump"]),
-                    osd_dump=self._osd_dump,
-                    groups=groups.result()["pg_stats"],
-                )
+                answers["osd_dump"], mdsmap = self._osd_dump, self._mdsmap(answers["fs_dump"])
+                described = cluster.description(answers, mdsmap, groups.result()["pg_stats"])
         except StrakesError as error:
             name = self.access.file_system or "CephFS"
             return replace(super().describe(), file_system_name=name, client=client, notes=(said(error),))
@@ -163,10 +140,7 @@ class CephTarget(Target):
             remedy="Stripe units must be multiples of 64 KiB and divide the object size; pools must be data pools of "
             "the file system.",
         )
-        if given is None:
-            why = f"files there have no attribute {layouts.FILE}"
-            raise MeasurementError("the new setting cannot be read back", where=str(directory), why=why)
-        return layouts.read_layout(given)
+        return layouts.read_layout(given or "")
 
     def striping(self) -> Striping | None:
         try:
@@ -184,7 +158,8 @@ class CephTarget(Target):
 
         If the pin is refused, removes the directory and raises StrakesError.
         """
-        pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
+        with understood("ceph"):
+            pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
         self._call("the directory was not made", "mkdir", path)
         if pin is not None:
@@ -196,72 +171,77 @@ class CephTarget(Target):
                 raise
         return self.placement(Path(path)) or wanted
 
-    @_else({})
     def observe(self) -> Observation:
         """Return the counters of metadata ranks and object stores. If a daemon does not answer, its entry is empty."""
-        self._stores = None
-        self._require_same_cluster()
-        ranks = self._daemons_of_ranks()
-        stores = self._observed_stores()
-        answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
-        self._stores = {name: answers[name] for name in stores}
-        seen: dict[str, dict[str, float]] = {}
-        for name, (daemon, number) in ranks.items():
-            counted = _counters(metadata_counters, answers[daemon])
-            seen[name] = counted and counted | {SERVER: number}
-        for name, answer in self._stores.items():
-            seen[name] = _counters(data_counters, answer)
-        return seen
+        # As in the next methods, limits() reports an error.
+        with suppress(StrakesError), understood("ceph"):
+            self._stores = None
+            self._require_same_cluster()
+            ranks = self._daemons_of_ranks()
+            stores = self._observed_stores()
+            answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
+            self._stores = {name: answers[name] for name in stores}
+            seen: dict[str, dict[str, float]] = {}
+            for name, (daemon, number) in ranks.items():
+                counted = _counters(metadata_counters, answers[daemon])
+                seen[name] = counted and counted | {SERVER: number}
+            for name, answer in self._stores.items():
+                seen[name] = _counters(data_counters, answer)
+            return seen
+        return {}
 
-    @_else({})
     def data_target_states(self) -> Mapping[str, DataTargetState]:
         """Return the states of object stores. If not all are observed, use the monitors' answer, up to 5 min old."""
-        if self._stores is None:
-            return {}
-        if len(self._stores) < len(self._osd_dump["osds"]):
-            if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
-                self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
-            return self._all_stores[1]
-        silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
-        stores = self._ceph("osd", "dump")["osds"] if silent else ()
-        down = {name for store in stores if not store["up"] and (name := f"osd.{store['osd']}") in silent}
-        return {
-            name: DataTargetState(name not in down, None if name in silent else used_share(answer))
-            for name, answer in self._stores.items()
-        }
+        with suppress(StrakesError), understood("ceph"):
+            if self._stores is None:
+                return {}
+            if len(self._stores) < len(self._osd_dump["osds"]):
+                if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
+                    self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
+                return self._all_stores[1]
+            silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
+            stores = self._ceph("osd", "dump")["osds"] if silent else ()
+            down = {name for store in stores if not store["up"] and (name := f"osd.{store['osd']}") in silent}
+            return {
+                name: DataTargetState(name not in down, None if name in silent else used_share(answer))
+                for name, answer in self._stores.items()
+            }
+        return {}
 
-    @_else({})
     def client_requests(self) -> Mapping[str, float]:
         """Return each client's requests, summed over ranks. Requests to a rank that does not answer are added later."""
-        self._require_same_cluster()
-        daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
-        answers = self._daemons.ask_all(daemons, "session ls")
-        loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
-        return self._requests.add(time.monotonic(), loads)
+        with suppress(StrakesError), understood("ceph"):
+            self._require_same_cluster()
+            daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
+            answers = self._daemons.ask_all(daemons, "session ls")
+            loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
+            return self._requests.add(time.monotonic(), loads)
+        return {}
 
-    @_else(())
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return the periods without a server of a rank, and the clients evicted after them, from the cluster's log.
 
         An eviction of this client without a fail-over counts as an interruption until the mount has a new client id.
         """
-        # Cached, since an evicted client might be unable to read its id.
-        self._number = self._number or self._own_number()
-        self._require_same_cluster()
-        # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
-        known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
-        mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
-        log = self._log()
-        own = int(self._number) if self._number.isdigit() else None
-        met = interruptions_in(log, mdsmap, own)
-        ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
-        evictions = [eviction for eviction in evictions_in(log) if eviction.number == own and eviction.daemon in ranks]
-        if not evictions or any(lost.evicted for lost in met):
-            return met
-        last = evictions[-1]
-        target = cluster.target_name(mdsmap, ranks[last.daemon])
-        ended = None if self._own_number() in ("", self._number) else last.unix_s
-        return (*met, Interruption(target, last.unix_s, ended, True, 1, evicted_names=(str(last),)))
+        with suppress(StrakesError), understood("ceph"):
+            # Cached, since an evicted client might be unable to read its id.
+            self._number = self._number or self._own_number()
+            self._require_same_cluster()
+            # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
+            known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
+            mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
+            log = self._log()
+            own = int(self._number) if self._number.isdigit() else None
+            met = interruptions_in(log, mdsmap, own)
+            ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
+            evictions = [each for each in evictions_in(log) if each.number == own and each.daemon in ranks]
+            if not evictions or any(lost.evicted for lost in met):
+                return met
+            last = evictions[-1]
+            target = cluster.target_name(mdsmap, ranks[last.daemon])
+            ended = None if self._own_number() in ("", self._number) else last.unix_s
+            return (*met, Interruption(target, last.unix_s, ended, True, 1, evicted_names=(str(last),)))
+        return ()
 
     def _log(self) -> list[cluster.Json]:
         return list(self._ceph("log", "last", "1000", "info", "cluster"))
@@ -285,29 +265,26 @@ class CephTarget(Target):
     def trouble(self) -> tuple[str, ...]:
         """Return a sentence for each problem that the monitors report, and for each server that does not answer."""
         try:
-            return self._trouble()
+            with understood("ceph"):
+                health = self._ceph("health", "detail")
+                fs_dump = self._ceph("fs", "dump")
+                osd_dump = self._ceph("osd", "dump")
+                stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
+                mdsmap = self._mdsmap(fs_dump)
+                lines = self._blocked(osd_dump.get("blocklist", {}))
+                asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
+                asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
+                for daemon, answer in self._daemons.ask_all(asked, "version").items():
+                    if isinstance(answer, StrakesError):
+                        lines.append(f"{daemon} does not answer: {answer.why or answer.what}.")
+                lines += [f"{name} is down." for name, up in stores.items() if not up]
+                for check in health["checks"].values():
+                    if not check.get("muted"):
+                        first = next((f": {detail['message']}" for detail in check.get("detail", ())), "")
+                        lines.append(f"Ceph says: {check['summary']['message']}{first}.")
+                return tuple(dict.fromkeys(lines))
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
-
-    @understood("ceph")
-    def _trouble(self) -> tuple[str, ...]:
-        health = self._ceph("health", "detail")
-        fs_dump = self._ceph("fs", "dump")
-        osd_dump = self._ceph("osd", "dump")
-        stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
-        mdsmap = self._mdsmap(fs_dump)
-        lines = self._blocked(osd_dump.get("blocklist", {}))
-        asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
-        asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
-        for daemon, answer in self._daemons.ask_all(asked, "version").items():
-            if isinstance(answer, StrakesError):
-                lines.append(f"{daemon} does not answer: {answer.why or answer.what}.")
-        lines += [f"{name} is down." for name, up in stores.items() if not up]
-        for check in health["checks"].values():
-            if not check.get("muted"):
-                first = next((f": {detail['message']}" for detail in check.get("detail", ())), "")
-                lines.append(f"Ceph says: {check['summary']['message']}{first}.")
-        return tuple(dict.fromkeys(lines))
 
     def limits(self) -> tuple[Limit, ...]:
         why = "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count"
@@ -343,7 +320,6 @@ class CephTarget(Target):
         dump: cluster.Json = self._ceph("osd", "dump")
         return dump
 
-    @understood("ceph")
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
         """Return the mounted file system's MDS map, up to a second old. Raises EnvironmentLacksError without it."""
         if fs_dump is None:
@@ -362,7 +338,6 @@ class CephTarget(Target):
         self._map = (time.monotonic(), mdsmap)
         return mdsmap
 
-    @understood("ceph")
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
         """Return the name of each rank -> name and number (gid) of the daemon that holds it."""
         if self._map is not None:
@@ -378,7 +353,6 @@ class CephTarget(Target):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
         return cluster.holders(self._mdsmap())
 
-    @understood("ceph")
     def _observed_stores(self) -> list[str]:
         """Return the names of the object stores whose counters are read: all, or [] if there are too many."""
         stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
@@ -391,7 +365,6 @@ class CephTarget(Target):
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
 
     @cached_property
-    @understood("ceph")
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]

@@ -136,10 +136,9 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
     >>> _path_inside(kernel, Path("/mnt/a/b"))
     PurePosixPath('/home/a/b')
     """
-    top = "/" + mount.source.partition(":/")[2] if mount.file_system == "ceph" and ":/" in mount.source else "/"
-    if mount.file_system == "ceph" and "=/" in mount.source:
-        top = "/" + mount.source.partition("=/")[2]
-    return PurePosixPath(top) / mount.root.lstrip("/") / directory.relative_to(mount.mount_point).as_posix()
+    mounted = re.search("[:=](/.*)", mount.source) if mount.file_system == "ceph" else None
+    top = PurePosixPath(mounted[1] if mounted else "/")
+    return top / mount.root.lstrip("/") / directory.relative_to(mount.mount_point).as_posix()
 
 
 def _for_libcephfs(access: Access) -> dict[str, str]:
@@ -273,7 +272,6 @@ def ask_socket(path: str, prefix: str) -> Any:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
 
 
-@understood("a daemon of Ceph")
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return a metadata server's numbers of requests under the common names, and its used memory if reported."""
     counts = {
@@ -287,7 +285,6 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     return {**seen, "md.requests": sum(counts.values()), **memory}
 
 
-@understood("a daemon of Ceph")
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return an object store's counters under the common names. I/O of the metadata servers is included."""
     own = dump.get("osd", {})
@@ -306,7 +303,6 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     return {**moved, **times, **missed}
 
 
-@understood("a daemon of Ceph")
 def used_share(dump: Mapping[str, Any]) -> float | None:
     """Return the used share (0 to 1) of an object store, including its database, or None if unknown."""
     own = dump.get("osd", {})
@@ -323,22 +319,17 @@ def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
 _HALF_S = 60.0
 
 
-def loads_of_clients(sessions: object) -> dict[str, float] | None:
+def loads_of_clients(sessions: Any) -> dict[str, float] | None:
     """Return client -> load average of its requests to a metadata server, from ``session ls``; None without it."""
-    with suppress(StrakesError):
-        return _loads(sessions) if isinstance(sessions, list) else None
-    return None
-
-
-@understood("a daemon of Ceph")
-def _loads(sessions: list[Any]) -> dict[str, float]:
     loads = {}
-    for session in sessions:
-        load = session.get("request_load_avg")
-        if isinstance(load, int | float) and load >= 0:
-            host = session.get("client_metadata", {}).get("hostname", "")
-            loads[f"client.{session['id']}" + (f" on {host}" if host else "")] = float(load)
-    return loads
+    with suppress(StrakesError), understood("a daemon of Ceph"):
+        for session in sessions:
+            load = session.get("request_load_avg")
+            if isinstance(load, int | float) and load >= 0:
+                host = session.get("client_metadata", {}).get("hostname", "")
+                loads[f"client.{session['id']}" + (f" on {host}" if host else "")] = float(load)
+        return loads
+    return None
 
 
 class ClientRequests:

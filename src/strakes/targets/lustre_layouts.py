@@ -9,9 +9,10 @@ from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import GIB, KIB, MIB
+from strakes.targets.answers import not_understood, understood
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Layout, LayoutComponent, Placement
-from strakes.targets.lustre_tool import checked, key_values, not_understood, number, succeeding
+from strakes.targets.lustre_tool import checked, key_values, succeeding
 
 _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 # A stripe in the table of a plain file: target, object (decimal, hexadecimal), group.
@@ -25,16 +26,12 @@ _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 
 
-def file_layout(path: str) -> Command[Layout]:
-    """Return the command that prints a file's layout."""
-    return Command(("lfs", "getstripe", path), read_layout)
+def getstripe(*words: str) -> Command[Layout]:
+    """Return the command that prints the layout of a file, or with "-d" that of new files in a directory."""
+    return Command(("lfs", "getstripe", *words), read_layout)
 
 
-def directory_layout(path: str) -> Command[Layout]:
-    """Return the command that prints the layout of new files in a directory."""
-    return Command(("lfs", "getstripe", "-d", path), read_layout)
-
-
+@understood(_GETSTRIPE)
 def read_layout(done: Completed) -> Layout:
     """Return the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
     text = checked(done, "the layout cannot be read").splitlines()
@@ -58,7 +55,7 @@ class _Part:
         """Add a value. Raises NotUnderstoodError for a duplicate key."""
         self.listed |= key == "objects"
         if key == "l_ost_idx":
-            self.targets.append(number(value.rstrip(","), _GETSTRIPE))
+            self.targets.append(int(value.rstrip(","), 0))
         elif key in self.values:
             raise not_understood(_GETSTRIPE, f"{key}: {value}")
         elif key in _KEYS:
@@ -83,7 +80,7 @@ class _Part:
 
     def _number(self, key: str) -> int | None:
         text = self.values.get(key, "N/A")
-        return None if text in ("N/A", "EOF") else number(text, _GETSTRIPE)
+        return None if text in ("N/A", "EOF") else int(text, 0)
 
 
 def _layout_in(lines: Sequence[str]) -> Layout:
@@ -92,7 +89,7 @@ def _layout_in(lines: Sequence[str]) -> Layout:
     announced: int | None = None
     for line in lines:
         if stripe := _STRIPE.match(line):
-            parts[-1].targets.append(number(stripe[1], _GETSTRIPE))
+            parts[-1].targets.append(int(stripe[1], 0))
             continue
         if _STRIPE_HEADING.match(line):
             parts[-1].listed = True
@@ -102,7 +99,7 @@ def _layout_in(lines: Sequence[str]) -> Layout:
             raise not_understood(_GETSTRIPE, line)
         for key, value in pairs:
             if key == "entry_count":
-                announced = number(value, _GETSTRIPE)
+                announced = int(value, 0)
             elif key == "id":
                 parts.append(_Part())
             else:
@@ -280,6 +277,7 @@ def read_dir_stripe(done: Completed) -> DirStripe:
     return stripe
 
 
+@understood(_GETDIRSTRIPE)
 def read_default(done: Completed) -> DirStripe:
     """Parse the default stripes of a directory. Raises StrakesError if the output is invalid."""
     values: dict[str, str] = {}
@@ -298,9 +296,7 @@ def read_default(done: Completed) -> DirStripe:
     if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
     # Flags may follow the name of the hash, for example during a migration.
-    return DirStripe(
-        number(count, _GETDIRSTRIPE), number(offset, _GETDIRSTRIPE), hash_type.partition(",")[0], tuple(targets)
-    )
+    return DirStripe(int(count, 0), int(offset, 0), hash_type.partition(",")[0], tuple(targets))
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:

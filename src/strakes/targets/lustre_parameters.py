@@ -9,8 +9,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from strakes.base.units import format_seconds
-from strakes.targets.description import CLIENT, Interruption, TargetRecovery
-from strakes.targets.lustre_tool import not_understood
+from strakes.targets.answers import not_understood, understood
+from strakes.targets.description import Interruption, TargetRecovery
 
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
@@ -24,16 +24,10 @@ _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
 _WORKING_ADDRESS = re.compile(r"\bstate: (?:FULL|IDLE)\b.*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL)
-_NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
-# Numbers of clients may have the form "3/4", three of four.
-_RECOVERY = re.compile(
-    rf"^(?:(?P<key>{_NUMBERS}):\s*(?:(?P<part>\d+)(?:/(?P<whole>\d+))?)?"
-    rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
-)
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 
 # Counter of a metadata target -> its common name. A new file counts as an open and a mknod.
-_MD_STATS = {
+MD_COUNTERS = {
     "mknod": "md.create",
     "open": "md.open",
     "close": "md.close",
@@ -46,9 +40,9 @@ _MD_STATS = {
     "rename": "md.rename",
     "readpage": "md.readdir",
 }
-_LLITE = {"readdir" if own == "readpage" else own: name for own, name in _MD_STATS.items()}
+LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
 # The mdc counter "create" is omitted: it counts only directories, links and special files (open creates files).
-_MDC = {
+MDC_COUNTERS = {
     "close": "md.close",
     "getattr": "md.getattr",
     "setattr": "md.setattr",
@@ -111,22 +105,6 @@ def parse_stats(text: str) -> Stats:
     return Stats(times.get("start_time"), counters)
 
 
-def of_metadata_target(md_stats: Stats) -> dict[str, float]:
-    """Return the counters of a metadata target (mdt.*.md_stats), including data of small files on it."""
-    return md_stats.named(_MD_STATS) | md_stats.data()
-
-
-def of_client(llite: Stats) -> dict[str, float]:
-    """Return numbers of system calls on a mount (llite.*.stats), including calls that caches answered."""
-    return llite.named(_LLITE, CLIENT) | llite.data(CLIENT)
-
-
-def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
-    """Return numbers of this client's requests to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
-    requests = {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))}
-    return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
-
-
 def service_addresses(text: str) -> tuple[str, ...]:
     """Return the addresses of all servers configured for a target, from a client's parameter ``import``."""
     match = _SERVICE_ADDRESSES.search(text)
@@ -139,38 +117,34 @@ def working_address(text: str) -> str:
     return match[1] if match else ""
 
 
+@understood("lctl get_param (recovery_status)")
 def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     """Parse a recovery status. Raises NotUnderstoodError.
 
     The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
     """
-    tool = "lctl get_param (recovery_status)"
-    values: dict[str, tuple[int, int | None]] = {}
-    status = ""
-    for line in text.splitlines():
-        match = _RECOVERY.match(line)
-        if match is None:
-            raise not_understood(tool, line)
-        if match["part"]:
-            values[match["key"]] = int(match["part"]), int(match["whole"]) if match["whole"] else None
-        status = match["status"] or status
-    if not status:
-        raise not_understood(tool, "no status")
-    unknown = (None, None)
-    completed, known = values.get("completed_clients", unknown)
-    _, connected_of = values.get("connected_clients", unknown)
-    evicted = values.get("evicted_clients", unknown)[0]
+    told = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+    def numbers(key: str) -> tuple[int | None, int | None]:
+        # Numbers of clients may have the form "3/4", three of four.
+        part, _, whole = told.get(key, "").partition("/")
+        return int(part) if part else None, int(whole) if whole else None
+
+    status = told["status"].split()[0]
+    completed, known = numbers("completed_clients")
+    _, connected_of = numbers("connected_clients")
+    evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
         # After a recovery, the clients that did not complete it are evicted.
         evicted = known - completed
     return TargetRecovery(
         target,
         status,
-        values.get("recovery_duration", unknown)[0],
+        numbers("recovery_duration")[0],
         known if connected_of is None else connected_of,
         evicted,
-        values.get("replayed_requests", unknown)[0],
-        values.get("recovery_start", unknown)[0],
+        numbers("replayed_requests")[0],
+        numbers("recovery_start")[0],
         # In all other states, requests wait.
         serving=status in ("COMPLETE", "INACTIVE"),
     )

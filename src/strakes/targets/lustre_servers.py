@@ -12,6 +12,7 @@ from strakes.base.errors import StrakesError
 from strakes.base.units import counted
 from strakes.targets import lustre_lfs as lfs
 from strakes.targets import lustre_parameters as parameters
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Command, Runner, Servers
 from strakes.targets.description import (
     CLIENT,
@@ -39,7 +40,6 @@ from strakes.targets.lustre_parameters import (
 )
 from strakes.targets.lustre_tool import (
     Answers,
-    NotUnderstoodError,
     Params,
     ask_servers,
     device,
@@ -222,13 +222,11 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     answers = Answers(run)
     seen = client_counters(answers, name)
     ways = ways_to_servers(run, servers, hosts(addresses(answers, name.file_system, lambda: name.instance).values()))
-    asked = ask_servers(ways, *_SERVER_PARAMETERS)
-    for target, counters in _of_servers(asked, name.file_system).items():
-        if not counters and servers is None:
-            continue  # this node is the server, and only root may read its counters
+    of_servers, unread = server_counters(ways, name.file_system)
+    for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Without --servers, no counters of servers were asked for.
-    return seen, {} if servers is None else _unread(asked, name.file_system)
+    # Without --servers, this node is the server, and only root may read its counters.
+    return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
@@ -246,40 +244,31 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
         if own is None:
             continue
         if kind == "llite":
-            seen[target] = parameters.of_client(own) | _since(CLIENT, own)
+            # The numbers of system calls, including calls that caches answered.
+            seen[target] = own.named(parameters.LLITE_COUNTERS, CLIENT) | own.data(CLIENT) | _since(CLIENT, own)
         elif kind == "osc":
             seen[target] = own.data(CLIENT) | _since(CLIENT, own)
         elif (kinds := stats.get(parameter.removesuffix(".stats") + ".md_stats")) is not None:
-            seen[target] = parameters.of_requests(own, kinds) | _since(CLIENT, own, kinds)
+            requests = {f"{CLIENT}md.requests": float(own.samples("req_waittime"))}
+            seen[target] = kinds.named(parameters.MDC_COUNTERS, CLIENT) | requests | own.data(CLIENT)
+            seen[target] |= _since(CLIENT, own, kinds)
     return seen
 
 
-def _of_servers(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, dict[str, float]]:
-    """Return target -> counters from its server. A server that does not answer has an empty entry for its host."""
+def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Return target -> counters from its server, and host -> reason for each server whose counters cannot be read."""
     seen: dict[str, dict[str, float]] = {}
-    for host, params in asked.items():
-        if isinstance(params, StrakesError) or params.cut_off:
-            seen[host] = {}
-        else:
-            seen |= _of_one_server(params, file_system)
-    return seen
-
-
-def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
-    """Return host -> reason, for each server whose counters cannot be read."""
-    return _unread(ask_servers(ways, *_SERVER_PARAMETERS), file_system)
-
-
-def _unread(asked: Mapping[str, Params | StrakesError], file_system: str) -> dict[str, str]:
-    lines = {}
-    for host, params in asked.items():
+    unread = {}
+    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
         if isinstance(params, StrakesError):
-            lines[host] = said(params)
+            unread[host] = said(params)
         elif params.cut_off:
-            lines[host] = params.why or "lctl prints only a part of the counters"
-        elif not _of_one_server(params, file_system):
-            lines[host] = f"it serves no target of {file_system}"
-    return lines
+            unread[host] = params.why or "lctl prints only a part of the counters"
+        elif own := _of_one_server(params, file_system):
+            seen |= own
+        else:
+            unread[host] = f"it serves no target of {file_system}"
+    return seen, unread
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
@@ -291,8 +280,9 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if not parameter.endswith(".recovery_status"):
             own = _parsed(text)
-            counted_by_target = parameters.of_metadata_target if parameter.endswith(".md_stats") else Stats.data
-            seen[device(parameter)] = {} if own is None else counted_by_target(own) | _since("", own)
+            # A metadata target also has the data of small files.
+            names = parameters.MD_COUNTERS if parameter.endswith(".md_stats") else {}
+            seen[device(parameter)] = {} if own is None else own.named(names) | own.data() | _since("", own)
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
@@ -329,14 +319,17 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     targets = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
-    targets = _restated(targets, {each.target: each.status.lower() for each in recoveries if not each.serving})
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
         # Replace the loopback address by the address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
     complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
-    targets = _restated(targets, complaints)
+    complaints |= {each.target: each.status.lower() for each in recoveries if not each.serving}
+    targets = tuple(
+        replace(each, state=complaints[each.name]) if each.state == ACTIVE and each.name in complaints else each
+        for each in targets
+    )
     room = {target.name: (target.total, target.free) for target in space.targets}
     inodes_there = answers.get(lfs.df(path, inodes=True), _NO_SPACE)
     inodes = {target.name: (target.total, target.free) for target in inodes_there.targets}
@@ -366,13 +359,6 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     )
 
 
-def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:
-    return tuple(
-        replace(target, state=states[target.name]) if target.state == ACTIVE and target.name in states else target
-        for target in targets
-    )
-
-
 def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
     """Return an entry for each machine and role. The state of the management server is not known."""
     servers = [Server(host_of(manager), "mgs", manager, "")]
@@ -390,14 +376,13 @@ def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
 
 def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
     settings = {"mount options": ",".join(mount.all_options)}
-    wanted = [f"{kind}.*-{name.instance}.{own}" for kind, names in _SETTINGS.items() for own in names]
-    values = answers.get(get_param(*wanted), NOTHING).values
-    of_setting: dict[str, list[str]] = {}
+    order = [(kind, own) for kind, names in _SETTINGS.items() for own in names]
+    values = answers.get(get_param(*(f"{kind}.*-{name.instance}.{own}" for kind, own in order)), NOTHING).values
+    of_setting: dict[tuple[str, str], list[str]] = {}
     for parameter, text in values.items():
         kind, own = parameter.partition(".")[0], parameter.rpartition(".")[2]
-        of_setting.setdefault(f"{kind}.{own}", []).append(_value(own, text))
-    order = [f"{kind}.{own}" for kind, names in _SETTINGS.items() for own in names]
-    return settings | {key: _summary(of_setting[key]) for key in order if key in of_setting}
+        of_setting.setdefault((kind, own), []).append(_value(own, text))
+    return settings | {".".join(key): _summary(of_setting[key]) for key in order if key in of_setting}
 
 
 def _value(own: str, text: str) -> str:

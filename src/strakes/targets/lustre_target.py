@@ -81,7 +81,7 @@ class LustreTarget(Target):
 
     def layout(self, path: Path) -> Layout | None:
         try:
-            return self._ask(layouts.directory_layout(str(path)))
+            return self._ask(layouts.getstripe("-d", str(path)))
         except EnvironmentLacksError:
             return None  # limits() reports the error
 
@@ -92,7 +92,7 @@ class LustreTarget(Target):
         what = "no file can be made with this layout"
         self._call(what, "create", probe)
         try:
-            return self._ask(layouts.file_layout(probe))
+            return self._ask(layouts.getstripe(probe))
         finally:
             self._call(what, "unlink", probe)
 
@@ -105,7 +105,7 @@ class LustreTarget(Target):
         with suppress(StrakesError):
             kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pool_list(self._file_system))}
         with suppress(StrakesError):
-            now = self._ask(layouts.directory_layout(str(self.path)))
+            now = self._ask(layouts.getstripe("-d", str(self.path)))
             if any(part.mirror for part in now.components):
                 kinds["mirrored as it is"] = " ".join(layouts.options_of(now))
         return Striping(number, layouts.STRIPE_UNIT_BYTES, kinds)
@@ -270,7 +270,7 @@ class LustreTarget(Target):
             return {self._file_system: "; ".join((why, *answers.notes))}
         ways = ways_to_servers(self.run, self.servers, on)
         not_reached = {host: "give --servers to reach it" for host in on if host not in ways}
-        return not_reached | lustre_servers.unread(ways, self._file_system)
+        return not_reached | lustre_servers.server_counters(ways, self._file_system)[1]
 
     @cached_property
     def _name(self) -> ClientName:

@@ -10,12 +10,13 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.units import counted
+from strakes.targets.answers import not_understood
 from strakes.targets.command import Command, CommandTimeout, Completed, Runner
 from strakes.targets.target import said
 
@@ -46,24 +47,6 @@ _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
 )
 
 
-class NotUnderstoodError(MeasurementError):
-    """The output of a tool has an unknown form: it is truncated, or from another version of Lustre."""
-
-
-def not_understood(tool: str, line: str) -> NotUnderstoodError:
-    """Return the error for output of the command ``tool`` whose ``line`` cannot be parsed."""
-    remedy = "Please report this output with the version (lfs --version) in full."
-    return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
-
-
-def number(text: str, tool: str) -> int:
-    """Parse a whole number, decimal or hexadecimal. Raises NotUnderstoodError for other text."""
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise not_understood(tool, text) from None
-
-
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
     """Return name, kind (OST, MDT) and index of a target. Raises NotUnderstoodError for other text."""
     match = _TARGET.match(uuid)
@@ -83,20 +66,17 @@ def explanation(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    reasons: dict[str, str] = {}
-    for line in lines:
-        reasons.setdefault(_NUMBERED.sub("", line).rpartition(": ")[2], line)
-    lines = list(reasons.values())
+    # A summary follows the lines about single devices.
+    lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
 
-def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
+def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
     """Return the error for a command that failed; its message or status determines the class and the remedy.
 
     ``remedy``: the remedy if a value was invalid.
     """
-    where = where or shlex.join(done.argv)
-    why = explanation(done)
+    where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
     elif not why and done.status == _USAGE_STATUS:
@@ -111,10 +91,10 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     return MeasurementError(what, where=where, why=why)
 
 
-def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
+def checked(done: Completed, what: str, remedy: str = "") -> str:
     """Return the output of a successful command. Raises the error of :func:`refusal` if the command failed."""
     if done.status != 0:
-        raise refusal(done, what, where, remedy)
+        raise refusal(done, what, remedy)
     return done.stdout
 
 
@@ -126,7 +106,7 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
     """Return a command whose output is ignored. ``what``: error message if its exit status is not 0."""
 
     def read(done: Completed) -> None:
-        checked(done, what, remedy=remedy)
+        checked(done, what, remedy)
 
     return Command(argv, read)
 
@@ -183,21 +163,9 @@ def device(parameter: str) -> str:
     return parameter.partition(".")[2].rpartition(".")[0]
 
 
-def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
-    """Return the command to set all matching parameters, which returns their full names. Lustre may round the value."""
-
-    def read(done: Completed) -> tuple[str, ...]:
-        if done.status != 0:
-            # lctl prints a line for each device, then a summary.
-            summary = replace(done, stderr="".join(done.stderr.splitlines(keepends=True)[-1:]))
-            raise refusal(summary, f"{name} was not set to {value}")
-        lines = done.stdout.splitlines()
-        for line in lines:
-            if not line.endswith(f"={value}"):
-                raise not_understood("lctl set_param", line)
-        return tuple(line.removesuffix(f"={value}") for line in lines)
-
-    return Command(("lctl", "set_param", f"{name}={value}"), read)
+def set_param(name: str, value: str) -> Command[None]:
+    """Return the command to set all matching parameters. Lustre may round the value."""
+    return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
 class Answers:

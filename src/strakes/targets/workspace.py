@@ -172,7 +172,7 @@ class Workspace:
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), UNANSWERED),)
         self._closed = True
-        calls.let_go(str(self.path))
+        calls.held_paths.pop(str(self.path), None)
         try:
             if self.keep:
                 return ()
@@ -281,10 +281,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
         os.mkdir(name, 0o700, dir_fd=parent)
     except FileExistsError:
         _remove_remains(real, parent, name)
-        try:
-            os.mkdir(name, 0o700, dir_fd=parent)
-        except FileExistsError:
-            raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
+        os.mkdir(name, 0o700, dir_fd=parent)
     return os.open(name, OPEN_DIRECTORY, dir_fd=parent)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
 from strakes.targets.lustre_parameters import Stats, parse_recovery, parse_states, parse_stats
-from strakes.targets.lustre_tool import NotUnderstoodError, Params, device, read_params
+from strakes.targets.lustre_tool import Params, device, read_params
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, OfKind, Work
 
 SERVER_PARAMETERS = (

@@ -46,7 +46,7 @@ def described(**changed: Any) -> Description:
     answers = {name: recorded(name) for name in names} | changed
     mdsmap = cluster.file_system_of(answers["fs_dump"], "", "cephfs_data", answers["osd_dump"]["pools"])
     assert mdsmap is not None
-    return cluster.description(mdsmap=mdsmap, groups=recorded("pg_dump_pgs_brief")["pg_stats"], **answers)
+    return cluster.description(answers, mdsmap, recorded("pg_dump_pgs_brief")["pg_stats"])
 
 
 def mount(line: str) -> Mount:

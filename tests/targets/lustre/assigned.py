@@ -11,8 +11,7 @@ from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre_layouts import (
     default_stripe,
     dir_stripe,
-    directory_layout,
-    file_layout,
+    getstripe,
     mkdir,
     read_default,
     read_dir_stripe,
@@ -52,15 +51,15 @@ DOM = pfl((64 * KIB, ON_MDT), (None, ONE))
 
 def _layouts() -> Iterator[tuple[str, Command[object]]]:
     files = ("c2s4m", "c4", "call", "dom", "i2", "o1to3", "o31", "over16", "over8", "pfl")
-    yield from ((f"getstripe_{name}", file_layout(name)) for name in files)
+    yield from ((f"getstripe_{name}", getstripe(name)) for name in files)
     for kind in ("c2", "dom", "over", "pfl", "plain"):
-        yield f"getstripe_d_{kind}_f", file_layout(f"d_{kind}/f")
-        yield f"getstripe_dir_d_d_{kind}", directory_layout(f"d_{kind}")
-    yield "lfs_getstripe_root_dir", directory_layout(LABFS)
-    yield "err_getstripe_d_nonlustre_dir", directory_layout("/tmp")
-    yield "err_getstripe_nonlustre_dir", file_layout("/tmp")
-    yield "err_getstripe_noent", file_layout("nosuchfile")
-    yield "err_getstripe_noent_abs", file_layout(f"{LABFS}/nosuchfile")
+        yield f"getstripe_d_{kind}_f", getstripe(f"d_{kind}/f")
+        yield f"getstripe_dir_d_d_{kind}", getstripe("-d", f"d_{kind}")
+    yield "lfs_getstripe_root_dir", getstripe("-d", LABFS)
+    yield "err_getstripe_d_nonlustre_dir", getstripe("-d", "/tmp")
+    yield "err_getstripe_nonlustre_dir", getstripe("/tmp")
+    yield "err_getstripe_noent", getstripe("nosuchfile")
+    yield "err_getstripe_noent_abs", getstripe(f"{LABFS}/nosuchfile")
 
 
 def _layouts_set() -> Iterator[tuple[str, Command[object]]]:
@@ -159,15 +158,15 @@ def _parameters_set() -> Iterator[tuple[str, Command[object]]]:
 
 def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
     """Yield the last of several recorded commands. The others printed nothing, or the last reads back their setting."""
-    yield "err_getstripe_nonlustre_file", file_layout("/tmp/plainfile")
-    yield "err_setstripe_noopt_path", file_layout("bad17")
-    yield "err_setstripe_o_dup", file_layout("bad10")
+    yield "err_getstripe_nonlustre_file", getstripe("/tmp/plainfile")
+    yield "err_setstripe_noopt_path", getstripe("bad17")
+    yield "err_setstripe_o_dup", getstripe("bad10")
     yield "err_setstripe_pool_nonexist_dir", setstripe("dp", Layout(pool="nopool"))
-    yield "setstripe_pool", file_layout("inpool")
-    yield "setstripe_dir_pool", directory_layout("d_pool")
-    yield "setstripe_d_delete", directory_layout("d_c2")
-    yield "user_setstripe", file_layout(f"{LABFS}/u/f1")
-    yield "mirror_create", file_layout("mir")
+    yield "setstripe_pool", getstripe("inpool")
+    yield "setstripe_dir_pool", getstripe("-d", "d_pool")
+    yield "setstripe_d_delete", getstripe("-d", "d_c2")
+    yield "user_setstripe", getstripe(f"{LABFS}/u/f1")
+    yield "mirror_create", getstripe("mir")
     yield "err_mkdir_exists", mkdir("mdx", targets=(1,))
     yield "setdirstripe_D_existing", set_default("defd", count=4)
     yield "setdirstripe_D_c2_i2", set_default("defd2", count=2, targets=(2,))

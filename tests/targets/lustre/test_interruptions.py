@@ -11,11 +11,11 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.studies.measure_watch import TargetWatch
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
 from strakes.targets.lustre_parameters import parse_states
 from strakes.targets.lustre_target import LustreTarget
-from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.recorded import PLACE
 from targets.lustre.test_target import mount
 

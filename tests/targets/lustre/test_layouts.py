@@ -8,11 +8,11 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
-from strakes.targets.lustre_layouts import directory_layout, layout_from, options_of, read_layout, setstripe
+from strakes.targets.lustre_layouts import getstripe, layout_from, options_of, read_layout, setstripe
 from strakes.targets.lustre_target import layout_kinds
-from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.assigned import DOM, PFL
 from targets.lustre.recorded import done, recording
 
@@ -67,7 +67,7 @@ def test_mirrors_are_components_of_the_same_extent() -> None:
 
 
 def test_a_directory_without_a_layout_has_no_pattern() -> None:
-    assert directory_layout("d_plain").read(done("getstripe_dir_d_d_plain")) == Layout(FOUR_M, 1, None, "", "")
+    assert getstripe("-d", "d_plain").read(done("getstripe_dir_d_d_plain")) == Layout(FOUR_M, 1, None, "", "")
     root = done("getstripe_root_default")
     text = root.stdout.partition("\n\n")[0]
     assert read_layout(replace(root, stdout=text)) == Layout(FOUR_M, 1, None, "", "")

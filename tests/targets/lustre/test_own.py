@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strakes.targets.command import CommandTimeout, Completed, Runner
-from strakes.targets.lustre_servers import ask_health, unread
+from strakes.targets.lustre_servers import ask_health, server_counters
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import Answers
 from targets.lustre.test_target import mount
@@ -121,8 +121,8 @@ def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
         {f"mdt.{name}-MDT0000.md_stats": stats for name in ("lab", "lab-2")}
         | {f"mdt.{name}-MDT0000.recovery_status": recovery for name in ("lab", "lab-2")}
     )
-    assert not unread({"a": server}, "lab")
-    assert "serves no target of lab-3" in unread({"a": server}, "lab-3")["a"]
+    assert not server_counters({"a": server}, "lab")[1]
+    assert "serves no target of lab-3" in server_counters({"a": server}, "lab-3")[1]["a"]
     answers = Answers(server)
     assert [each.target for each in ask_health(answers, {"a": server}, "lab")[0]] == ["lab-MDT0000"]
 
@@ -132,7 +132,7 @@ def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
     "question",
     [
         lambda ways: ask_health(Answers(Client({})), ways, "lab"),
-        lambda ways: unread(ways, "lab"),
+        lambda ways: server_counters(ways, "lab")[1],
     ],
 )
 def test_silent_servers_are_waited_for_in_parallel(

@@ -7,18 +7,19 @@ from dataclasses import replace
 import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import CLIENT, TargetRecovery
 from strakes.targets.lustre_lfs import LIST_NIDS, VERSION, read_version
 from strakes.targets.lustre_parameters import (
+    LLITE_COUNTERS,
+    MD_COUNTERS,
     Counter,
-    of_client,
-    of_metadata_target,
     parse_recovery,
     parse_stats,
     service_addresses,
 )
-from strakes.targets.lustre_tool import NotUnderstoodError, Params, device, get_param, read_params, set_param
+from strakes.targets.lustre_tool import Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
 
 
@@ -75,7 +76,7 @@ def test_parameters_that_a_user_may_not_read_are_cut_off() -> None:
 
 
 def test_the_value_that_set_param_echoes_is_not_the_value_in_force() -> None:
-    assert len(set_param("osc.*.max_pages_per_rpc", "100000").read(done("client/err_set_param_range_pages"))) == 4
+    set_param("osc.*.max_pages_per_rpc", "100000").read(done("client/err_set_param_range_pages"))
     recorded = done("client/set_param_pages_100000")
     lines = recorded.stdout.splitlines(keepends=True)
     assert [line.rstrip().partition("=")[2] for line in lines] == ["100000"] * 4 + ["24"] * 4 + ["1024"] * 4
@@ -98,8 +99,6 @@ def test_versions() -> None:
     assert VERSION.read(done("client/user_get_param_version")) == "2.17.57_62_gc881f8e"
     for name in ("client/lfs_version", "server/lctl_version", "server/get_param_version_n"):
         assert read_version(done(name)) == "2.17.57_62_gc881f8e"
-    older = "version=lustre: 2.10.8\nlustre: 2.10.8\nkernel: patchless_client\n"
-    assert read_version(Completed(("lctl", "get_param"), 0, older, "")) == "2.10.8"
 
 
 def test_only_root_may_list_the_networks() -> None:
@@ -119,7 +118,7 @@ def test_counters() -> None:
 def test_the_sum_over_all_metadata_targets_counts_the_files_of_mdtest(way: str) -> None:
     def counted(moment: str) -> dict[str, dict[str, float]]:
         values = read_params(bare(f"mdtest/{way}_md_stats_{moment}.txt", "lctl", "get_param", "mdt.*.md_stats")).values
-        return {device(name): of_metadata_target(parse_stats(text)) for name, text in values.items()}
+        return {device(name): parse_stats(text).named(MD_COUNTERS) for name, text in values.items()}
 
     # The counters were cleared before mdtest, which creates 300 files, opens them again, closes them twice and removes
     # them; or creates and removes 120 directories in two others.
@@ -139,7 +138,9 @@ def test_the_sum_over_all_metadata_targets_counts_the_files_of_mdtest(way: str) 
 def test_the_client_counted_the_same_files(way: str) -> None:
     patterns = ("llite.*.stats", "mdc.*.stats")
     values = read_params(bare(f"mdtest/{way}_client_stats_after.txt", "lctl", "get_param", *patterns)).values
-    (mount,) = [of_client(parse_stats(text)) for name, text in values.items() if name.startswith("llite.")]
+    (mount,) = [
+        parse_stats(text).named(LLITE_COUNTERS, CLIENT) for name, text in values.items() if name.startswith("llite.")
+    ]
     if way == "striped_dirs":
         assert mount["client.md.mkdir"] == mount["client.md.rmdir"] == 122
     else:

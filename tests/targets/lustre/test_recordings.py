@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strakes.base.errors import StrakesError
+from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre_parameters import parse_recovery, parse_stats
-from strakes.targets.lustre_tool import NotUnderstoodError, Params
+from strakes.targets.lustre_tool import Params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, OTHERS, READERS
 from targets.lustre.recorded import PLACE, names, recording
 

@@ -9,6 +9,8 @@ from itertools import chain, pairwise, takewhile
 
 from strakes.base.units import counted
 
+_START = "start"  # client in the record that a service writes when it starts
+
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
@@ -51,15 +53,11 @@ class SplitBrainJudgement:
 
 
 def judge(
-    copies: Mapping[str, Sequence[JournalRecord]],
-    acknowledged: Sequence[Acknowledgement],
-    in_use: str,
-    start: str = "start",
+    copies: Mapping[str, Sequence[JournalRecord]], acknowledged: Sequence[Acknowledgement], in_use: str
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal.
 
-    ``copies``: node -> records in the order of writing. ``in_use``: node whose copy is served now. ``start``: client
-    name in the records that a service writes when it starts.
+    ``copies``: node -> records in the order of writing. ``in_use``: node whose copy is served now.
 
     Each of these shows split brain: two nodes in one term; a record of an old term after a record of a newer term; an
     acknowledgement of an old term for a record that was sent when a newer term was known; two copies that both have
@@ -76,13 +74,13 @@ def judge(
         if len(nodes) > 1
     ]
     current = copies[in_use]
-    counted = Counter((one.client, one.number) for one in current if one.client != start)
+    counted = Counter((one.client, one.number) for one in current if one.client != _START)
     return SplitBrainJudgement(
         acknowledged=len(acknowledged),
         split_brain=(*rivals, *_stale_writers(copies), *_stale_answers(acknowledged), *_forked(copies, told)),
         lost=tuple(sorted(told - set(current))),
         twice=tuple(dict.fromkeys(one for one in current if counted[one.client, one.number] > 1)),
-        unanswered=sum(one.client != start and one not in told for one in current),
+        unanswered=sum(one.client != _START and one not in told for one in current),
     )
 
 

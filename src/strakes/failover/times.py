@@ -384,12 +384,6 @@ def _violations(amounts: Amounts, limit: Limit) -> Iterator[str]:
             same = not left.scope or not right.scope or left.scope == right.scope
             needed = limit.times * right.value + limit.plus
             if same and (left.written or right.written) and not keeps(left.value, needed):
-                yield _compared(left, right, words, needed)
-
-
-def _compared(left: Amount, right: Amount, words: str, needed: float) -> str:
-    where = left.where if left.written else right.where
-    return (
-        f"{where}: {left.text} is {left.shown}, and has to be {words} {needed:g}{left.unit}, because {right.text} is "
-        f"{right.shown}"
-    )
+                where = left.where if left.written else right.where
+                needs = f"{words} {needed:g}{left.unit}, because {right.text} is {right.shown}"
+                yield f"{where}: {left.text} is {left.shown}, and has to be {needs}"

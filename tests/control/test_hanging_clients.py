@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,7 +17,7 @@ from mounts import FaultyMount, faulty_mounted
 from strakes.base.errors import MeasurementError
 from strakes.control import drill_guard as guard
 from strakes.control import drill_run
-from strakes.control.drill_outcome import DrillOutcome, FilesRead
+from strakes.control.drill_outcome import DrillOutcome
 from strakes.control.drill_run import Drill, play
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Fault
@@ -178,13 +179,13 @@ def test_a_drill_that_waits_says_what_it_waits_for(tmp_path: Path, monkeypatch: 
 def test_files_that_cannot_be_read_back_are_reported_with_the_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(*_words: object, **_named: object) -> FilesRead:
+    def unreadable(*_words: object, **_named: object) -> NoReturn:
         raise MeasurementError("the files of the clients cannot be read back", why="no answer")
 
     monkeypatch.setattr(drill_run, "read_back", unreadable)
     asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
     outcome = play(asked, LateServer(tmp_path, 0), tmp_path / "store", lambda _text: None)
-    assert (outcome.acknowledged, outcome.read_by, outcome.lost) == (80, "", 0)
+    assert (outcome.acknowledged, outcome.read, outcome.lost) == (80, False, 0)
     assert outcome.lacking == "the files of the clients cannot be read back: no answer"
 
 

@@ -132,9 +132,9 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     say(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
     acknowledged = f"{counted(outcome.acknowledged, 'file')} acknowledged"
-    if outcome.read_by:
+    if outcome.read:
         say(f"{acknowledged}, {outcome.lost:,} of them missing afterwards{damaged}")
-        say(f"read back by {outcome.read_by}")
+        say("read back by this machine's mount")
     else:
         say(f"{acknowledged}, whether any is missing is unknown: they could not be read back")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())

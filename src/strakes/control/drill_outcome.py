@@ -46,14 +46,6 @@ FileKey = tuple[int, int]
 _MADE_BEFORE = "EEXIST"
 
 
-@dataclass(frozen=True)
-class FilesRead:
-    """The files that were read back. ``sums``: (rank, number) -> SHA-256. ``by``: reader and writer, in words."""
-
-    sums: dict[FileKey, str]
-    by: str
-
-
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
     """Return the SHA-256 of every file of the phase; ``directory`` is the path as passed to the engine.
 
@@ -73,27 +65,26 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: PurePath, *, wrote: str, limit_s: float = READ_S) -> FilesRead:
-    """Read the files of all clients in separate processes, which can be abandoned if the file system hangs.
+def read_back(directory: PurePath, limit_s: float) -> dict[FileKey, str]:
+    """Return the SHA-256 of the files of all clients. Raises MeasurementError if the files cannot be read.
 
-    ``wrote``: who wrote the files, in words. Raises MeasurementError if the files cannot be read.
+    Separate processes read them, which can be abandoned if the file system hangs.
     """
     files = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
-    by = f"this machine's mount; written by {wrote}"
     # Drop this machine's page cache, so that the files are read from the servers.
     run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), limit_s)
     read = run((*files, "sha256sum", "--", "{}", "+"), limit_s)
     # sha256sum fails if some files cannot be read; they are then missing in the result.
     if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
         what = "the files of the clients cannot be read back"
-        raise MeasurementError(what, where=f"{directory} on {by}", why=read.stderr.strip())
+        raise MeasurementError(what, where=str(directory), why=read.stderr.strip())
     sums = {}
     for line in read.stdout.splitlines():
         # A name with unusual characters is escaped, and its line begins with a backslash.
         digest, _, path = line.removeprefix("\\").partition("  ")
         if match := _FILE.fullmatch(path.rpartition("/")[2]):
             sums[int(match[1]), int(match[2])] = digest
-    return FilesRead(sums, by)
+    return sums
 
 
 def _fnv(text: bytes) -> int:
@@ -141,7 +132,7 @@ class DrillOutcome:
     """The outcome of a drill.
 
     ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: number with wrong
-    contents. ``read_by``: client that read the files back, empty if no client could. ``unanswered``: number of files
+    contents. ``read``: whether the files could be read back. ``unanswered``: number of files
     that exist although their creation returned an error. ``repeated``: number of operations that were repeated because
     the first reply was lost. ``errors``: error -> count. ``lacking``: differences that remain after the undoing.
     ``interruptions``: times at which targets were unavailable to the mount, from records of the file system.
@@ -155,7 +146,7 @@ class DrillOutcome:
     damaged: int
     unanswered: int
     repeated: int
-    read_by: str
+    read: bool
     errors: Mapping[str, int] = field(default_factory=dict)
     lacking: str = ""
     interruptions: tuple[Interruption, ...] = ()
@@ -165,7 +156,7 @@ def outcome_of(
     clients: str,
     log: Sequence[LoggedOperation],
     expected: Mapping[FileKey, str],
-    read: FilesRead | None,
+    read: Mapping[FileKey, str] | None,
     fault_s: float,
     moments: Sequence[Moment],
     targets: Sequence[TargetRecovery],
@@ -187,7 +178,7 @@ def outcome_of(
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
     for rank, due_s in waiting.items():
         done.setdefault(str(rank), []).append(ClientOperation(due_s, until_s, PENDING))
-    found = {key: expected.get(key, "") for key in acknowledged} if read is None else read.sums
+    found = {key: expected.get(key, "") for key in acknowledged} if read is None else read
     # An acknowledged file with wrong contents counts as lost, like a missing file.
     damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
@@ -200,7 +191,7 @@ def outcome_of(
         damaged=len(damaged),
         unanswered=len(failed & found.keys()),
         repeated=errors[_MADE_BEFORE],
-        read_by="" if read is None else read.by,
+        read=read is not None,
         errors=dict(errors),
         lacking=lacking,
     )

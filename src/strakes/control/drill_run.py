@@ -20,7 +20,6 @@ from strakes.control.drill_outcome import (
     READ_S,
     DrillOutcome,
     FileKey,
-    FilesRead,
     expected_sums,
     outcome_of,
     pending,
@@ -30,7 +29,7 @@ from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
-from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch_phase, writers
+from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch_phase
 from strakes.model.sample import Sample
 from strakes.runs.engine import Engine, LocalEngine, sweep
 from strakes.runs.messages import PlanResult, Progress
@@ -178,7 +177,7 @@ def perform(
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
     if worked:
-        files, unread = (None, "") if hang else _files(stroke, workspace / name, writers(plan))
+        files, unread = (None, "") if hang else _files(stroke, workspace / name)
         expected: dict[FileKey, str] = {}
         if files is not None:
             # The expected contents depend on the path that the engine got.
@@ -200,7 +199,7 @@ def perform(
         show(outcome)
     if stroke.interrupted:
         # Without an answer while the fault lasts, the file system probably hangs.
-        silent = outcome is not None and not outcome.read_by and bool(stroke.not_undone)
+        silent = outcome is not None and not outcome.read and bool(stroke.not_undone)
         raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
         raise _left_behind(plan, result, workspace, stroke)
@@ -400,11 +399,10 @@ class _Stroke:
             self.moments.append(Moment(began, "drill", done))
 
 
-def _files(stroke: _Stroke, directory: Path, wrote: str) -> tuple[FilesRead | None, str]:
-    """Return the files of the clients, or the reason why they cannot be read; an interrupt ends the reading."""
+def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
+    """Return the SHA-256 of the files, or the reason why they cannot be read; an interrupt ends the reading."""
     try:
-        limit_s = _INTERRUPTED_S if stroke.interrupted else READ_S
-        return read_back(directory, wrote=wrote, limit_s=limit_s), ""
+        return read_back(directory, _INTERRUPTED_S if stroke.interrupted else READ_S), ""
     except StrakesError as error:
         return None, f"{error.what}: {error.why}"
     except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -75,14 +75,22 @@ class Fault(ABC):
 
 
 class OneCommand(Fault):
-    """A fault that is caused by one command, ``_strike``."""
+    """A fault that is caused by one command, ``_strike``.
+
+    With ``_status``, this command is then repeated until its output contains ``_answer``.
+    """
 
     _strike: tuple[str, ...]
+    _status: tuple[str, ...] = ()
+    _answer: ClassVar[str] = ""
     _run: Runner
 
     def strike(self) -> tuple[Moment, ...]:
-        """Run the command; return the times of its begin and end."""
-        return struck_by(self._strike, self._run)
+        """Run the command; return the times of its begin and end. Raises MeasurementError with its output."""
+        began = time.time()
+        RunCommand(self._strike, self._status, self._answer).do(self._run)
+        done = Moment(time.time(), "drill", "the command has ended")
+        return Moment(began, "drill", shown_command(self._strike)), done
 
 
 class CommandFault(OneCommand):
@@ -93,19 +101,3 @@ class CommandFault(OneCommand):
         self._strike = words_of("--fault-command", ask.command)
         self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
         self.text = f"run: {shown_command(self._strike)}"
-
-
-def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), answer: str = "") -> tuple[Moment, ...]:
-    """Run the command that causes a fault; return the times of its begin and end.
-
-    With ``look``, repeat this command until its output contains ``answer``. Raises MeasurementError, with the output of
-    the command, if it fails.
-    """
-    began = time.time()
-    RunCommand(words, look, answer).do(ask)
-    return Moment(began, "drill", shown_command(words)), Moment(time.time(), "drill", "the command has ended")
-
-
-def each_of(commands: Iterable[str]) -> str:
-    """Return a shell command that runs all commands even if some fail, and fails if any of them failed."""
-    return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control.drill_undo import MountTargets, RunCommand
-from strakes.control.fault import Ask, OneCommand, each_of
+from strakes.control.fault import Ask, OneCommand
 from strakes.targets.command import Runner, run
 from strakes.targets.lustre_lfs import LIST_NIDS
 from strakes.targets.lustre_servers import THIS_NODE, host_of
@@ -216,9 +216,9 @@ class CutClient(_LustreFault):
         ]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
         # If one rule cannot be removed, the others must still be removed.
-        undo = each_of(f"lctl net_drop_del {rule}" for rule in rules)
+        removals = [f"lctl net_drop_del {rule} || failed=1" for rule in rules]
         self._strike = ("sh", "-c", strike)
-        self.undo = RunCommand(("sh", "-c", undo))
+        self.undo = RunCommand(("sh", "-c", "; ".join(["failed=0", *removals, "exit $failed"])))
         self.text = f"on this client: {strike}"
 
     def _own_networks(self) -> list[str]:

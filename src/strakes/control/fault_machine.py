@@ -10,20 +10,21 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand
-from strakes.control.fault import Ask, Fault, struck_by
-from strakes.failover.timeline import Moment
+from strakes.control.fault import Ask, OneCommand
 from strakes.targets.command import Runner, run
 
 _OFF, _ON = "Chassis Power is off", "Chassis Power is on"
 _UNCONFIRMED = "the BMC does not confirm that the power is on"
 
 
-class PowerOff(Fault):
+class PowerOff(OneCommand):
     """Cuts the power of a server by its BMC, until the BMC confirms it. Undoing switches the power on.
 
     ipmitool reads the password from its file. fence_ipmilan is not used, because it shows the password on a command
     line.
     """
+
+    _answer = _OFF
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         if not ask.bmc or ask.bmc_password_file is None:
@@ -44,10 +45,6 @@ class PowerOff(Fault):
         if answer.status != 0 or _ON not in answer.stdout:
             why = answer.stderr.strip() or answer.stdout.strip()
             raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=why)
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Power the server off; return the times of the request and of the BMC's confirmation."""
-        return struck_by(self._strike, self._run, self._status, _OFF)
 
     def lacking(self) -> str:
         """Return an empty text if the BMC confirms that the power is on, otherwise an explanation."""

@@ -61,11 +61,6 @@ def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes
     )
 
 
-def writers(plan: Plan) -> str:
-    """Return, as text, what writes the files: libcephfs sessions or the mount."""
-    return "sessions of libcephfs" if plan.inside_ceph() else "the same mount"
-
-
 def kind_of_clients(plan: Plan) -> str:
     """Return the number of clients and what each client is, as text."""
     kind = "each a session of libcephfs" if plan.inside_ceph() else "threads on this machine's mount"

@@ -56,7 +56,8 @@ def engine(log: Log) -> Iterator[LocalEngine]:
         find_engine()
     except EnvironmentLacksError:
         pytest.skip("the engine is not built")
-    with LocalEngine(log=log.append) as engine:
+    with LocalEngine() as engine:
+        engine._hear = log.append  # type: ignore[assignment]
         yield engine
 
 

@@ -86,7 +86,7 @@ def with_backend(engine: MpiEngine, way: Way) -> MpiEngine:
     return engine
 
 
-def new_engine(way: Way, log: Callable[[str], None] | None = None) -> MpiEngine:
+def new_engine(way: Way) -> MpiEngine:
     found = None if way[1] == "mpiexec" else shutil.which(way[1])
     try:
         if way[1] != "mpiexec" and found is None:
@@ -95,7 +95,7 @@ def new_engine(way: Way, log: Callable[[str], None] | None = None) -> MpiEngine:
         find_mpi_engine(mpiexec)
     except EnvironmentLacksError as error:
         pytest.skip(f"{error.what}: {error.why}")
-    return MpiEngine(Launch("mpi", RANKS, mpiexec=mpiexec), log=log)
+    return MpiEngine(Launch("mpi", RANKS, mpiexec=mpiexec))
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}")
@@ -275,8 +275,9 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
     with (
         tmpfs_mounted("4m") as place,
         Workspace.create(place, "20260101-000000-test-0000") as workspace,
-        new_engine(way, log.append) as engine,
+        new_engine(way) as engine,
     ):
+        engine._hear = log.append  # type: ignore[assignment]
         with_backend(engine, way)
         for collective in (False, True):
             write = of(

@@ -88,7 +88,8 @@ for plan in plans():
     say("done", id=plan["id"], status="sometimes", cleaned=True, left=[])
     say("done", id=plan["id"], status="ok", cleaned=True, left=[])
 """
-    with LocalEngine(fake_engine(body), log.append) as engine:
+    with LocalEngine(fake_engine(body)) as engine:
+        engine._hear = log.append  # type: ignore[assignment]
         result = engine.run(PLAN, workspace.path, "v1", 5)
     assert (result.ended, result.samples, result.errors) == ("ok", (), ())
     text = "\n".join(log)

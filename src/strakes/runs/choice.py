@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,18 +14,18 @@ if TYPE_CHECKING:
     from strakes.runs.engine import Engine
 
 
-def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engine:
+def engine_for(launch: Launch) -> Engine:
     """Return an engine for a launcher, not yet started."""
     if launch.launcher == "local":
         from strakes.runs.engine import LocalEngine
 
-        return LocalEngine(log=log)
+        return LocalEngine()
     from strakes.runs.mpi import MpiEngine
     from strakes.runs.slurm import SlurmEngine
     from strakes.runs.template import TemplateEngine
 
     engines = {"mpi": MpiEngine, "slurm": SlurmEngine, "command": TemplateEngine}
-    return engines[launch.launcher](replace(launch, ranks=processes(launch)), log=log)
+    return engines[launch.launcher](replace(launch, ranks=processes(launch)))
 
 
 def how_to_get(launcher: Launcher) -> str:

@@ -74,10 +74,7 @@ class _Conversation:
 
 
 class Engine(ABC):
-    """One engine. The process starts on first use; leaving the context ends it.
-
-    ``log`` is called, from other threads, with every line of output that is not a message.
-    """
+    """One engine. The process starts on first use; leaving the context ends it."""
 
     _current_directory: str | None = None
     """Where the command is started; None: where strakes was, because users give launchers relative paths."""
@@ -87,8 +84,7 @@ class Engine(ABC):
         """Return the seconds of silence after which a running engine counts as dead; None: never."""
         return None
 
-    def __init__(self, log: Callable[[str], None] | None = None) -> None:
-        self._log = log or (lambda _: None)
+    def __init__(self) -> None:
         self._process: EngineProcess | None = None
         self._environment: Mapping[str, str] = {}
         self._hello: Hello | None = None
@@ -119,7 +115,7 @@ class Engine(ABC):
         self.close()
         command = self.command()
         try:
-            self._process = EngineProcess(command, self._log, self._environment, self._current_directory)
+            self._process = EngineProcess(command, self._hear, self._environment, self._current_directory)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise EnvironmentLacksError(
@@ -287,12 +283,15 @@ class Engine(ABC):
                 on_progress(talk.progress)
         return None
 
+    def _hear(self, line: str) -> None:  # noqa: B027 - only launchers of MPI say more than messages
+        """Take a line of output that is not a message. Other threads call this."""
+
     def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
-        """Add a message to the conversation. Invalid messages and messages about other plans are only logged."""
+        """Add a message to the conversation. Invalid messages and messages about other plans are ignored."""
         try:
             # The engine reports a request that it cannot read without an id. The only request is the current plan.
             if message["id"] not in (talk.id, ""):
-                self._log(f"it sent a message about another plan: {message}")
+                self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
                 talk.progress = from_record(Progress, message)
             elif message["type"] == "sample":
@@ -304,7 +303,7 @@ class Engine(ABC):
             elif message["type"] == "done":
                 talk.done = _checked_done(message)
         except (KeyError, TypeError, ValueError) as error:
-            self._log(f"not a valid message ({error!r}): {message}")
+            self._hear(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
         """End a plan in order after an exception of the caller; a second exception meanwhile stops the engine."""
@@ -448,12 +447,12 @@ def find_engine() -> Path:
 
 
 class LocalEngine(Engine):
-    """An engine that is one process on this node, with threads as ranks. ``log``: as for :class:`Engine`."""
+    """An engine that is one process on this node, with threads as ranks."""
 
     _current_directory = "/"
 
-    def __init__(self, executable: Path | None = None, log: Callable[[str], None] | None = None) -> None:
-        super().__init__(log)
+    def __init__(self, executable: Path | None = None) -> None:
+        super().__init__()
         self._executable = executable
 
     def command(self) -> Sequence[str]:

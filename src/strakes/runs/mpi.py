@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,13 +61,10 @@ def _silence_s(chosen: str) -> float:
 
 
 class MpiEngine(Engine):
-    """An engine with one process for each of ``launch.ranks`` ranks; plans can use fewer. ``log``: as for Engine."""
+    """An engine with one process for each of ``launch.ranks`` ranks; plans can use fewer."""
 
-    def __init__(
-        self, launch: Launch, executable: Path | None = None, log: Callable[[str], None] | None = None
-    ) -> None:
-        super().__init__(self._hear_launcher)
-        self._tell = log or (lambda _: None)
+    def __init__(self, launch: Launch, executable: Path | None = None) -> None:
+        super().__init__()
         self._named: list[tuple[str, str]] = []
         self._launch, self._ranks, self._executable = launch, launch.ranks or 1, executable
 
@@ -123,10 +120,9 @@ class MpiEngine(Engine):
         here = (pid for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node())
         return [pid for pid in map(int, here) if _is_rank(pid)]
 
-    def _hear_launcher(self, line: str) -> None:
+    def _hear(self, line: str) -> None:
         if (named := _NAMED.search(line)) is not None:
             self._named.append((named["host"], named["pid"]))
-        self._tell(line)
 
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str

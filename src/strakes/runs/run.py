@@ -58,11 +58,11 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Return run.json: id, kind, name, target, options, created, status, command, strakes_version."""
-        return self.checked_manifest(self._read_document("run.json"))
+        """Return run.json: id, kind, name, target, options, created, status, command, strakes_version.
 
-    def checked_manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Return the manifest. Raises BadInputError if a required field is missing or has the wrong type."""
+        Raises BadInputError if a required field is missing or has the wrong type.
+        """
+        manifest = self._read_document("run.json")
         for key, kind in _MANIFEST.items():
             if key not in manifest:
                 raise self.damaged(f"{key!r} is missing", "run.json")

@@ -25,7 +25,6 @@ _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
 class Allocation:
     """The Slurm job that strakes runs in. ``tasks``: the requested number of tasks, or None without a request."""
 
-    job: str
     nodes: int
     tasks: int | None
     cpus_per_node: int
@@ -38,10 +37,9 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
 
     >>> job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6"}
     >>> allocation({**job, "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
-    Allocation(job='7', nodes=3, tasks=6, cpus_per_node=4)
+    Allocation(nodes=3, tasks=6, cpus_per_node=4)
     """
-    job = variables.get("SLURM_JOB_ID", "")
-    if not job:
+    if not variables.get("SLURM_JOB_ID"):
         find_srun()
         raise BadInputError(
             "--launcher slurm works only inside an allocation",
@@ -50,9 +48,8 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
         )
     cpus = [int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))]
     tasks = variables.get("SLURM_NTASKS", "")
-    return Allocation(
-        job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1)
-    )
+    nodes = int(variables.get("SLURM_JOB_NUM_NODES", "1"))
+    return Allocation(nodes, int(tasks) if tasks else None, min(cpus, default=1))
 
 
 def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
@@ -92,13 +89,13 @@ class SlurmEngine(MpiEngine):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         return self._gone or super()._lost(hello)
 
-    def _hear_launcher(self, line: str) -> None:
+    def _hear(self, line: str) -> None:
         named = _NAMED.match(line)
         if not self._gone and named is not None:
             self._gone = {"host": named["host"], "rank": int(named["rank"])}
         elif not self._gone and (node := _NODE.match(line)) is not None:
             self._gone = {"host": node["host"]}
-        super()._hear_launcher(line)
+        super()._hear(line)
 
 
 def find_srun() -> Path:

@@ -59,12 +59,6 @@ def test_only_a_ratio_whose_interval_excludes_1_is_a_leaning(
     assert answer_text(answer).endswith(text)
 
 
-def test_smaller_settings_that_are_not_told_apart_from_the_best_are_named_beside_it() -> None:
-    others = (Comparison("1", "m", 1.46, 1.27, 1.68, "sure"), Comparison("2", "m", 1.03, 0.95, 1.1, "undecided"))
-    answer = Answer("q", "s", "processes", "sure", "8", "m", others[0], others, 0.9, 12)
-    assert answer_text(answer) == "2 or 8: 1.46 times as fast as 1 [1.27-1.68]"
-
-
 def test_the_last_lines_have_one_command_that_measures_next() -> None:
     portrait = example_portrait()
     text = render_summary(portrait, width=100, colour=False)

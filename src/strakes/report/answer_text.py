@@ -67,9 +67,9 @@ def answer_text(answer: Answer) -> str:
     >>> against = Comparison("buffered", "b", 4.1, 2.0, 6.7, "sure")
     >>> answer_text(Answer("q", "s", "8 MiB writes", "sure", "O_DIRECT", "a", against, (against,), 0.9, 12))
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
-    >>> against = Comparison("8", "b", 0.97, 0.9, 1.1, "undecided")
-    >>> answer_text(Answer("q", "s", "processes", "undecided", "2", "a", against, (against,), 0.9, 12))
-    'no clear difference (2 / 8: 0.97 [0.9-1.1])'
+    >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
+    >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
+    '2 or 8: 1.46 times as fast as 1 [1.3-1.7]'
     """
     return gettext("; ").join(filter(None, (_text(answer), answer.remark)))
 

@@ -174,7 +174,6 @@ def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None
     (first, *others) = portrait.headlines
     cells = {cell.id: cell for cell in portrait.cells}
     second = others[0]
-    # The second figure has the warnings of the first in another order, and one more.
     changed = {
         first.cell: replace(cells[first.cell], warnings=("drift", "bimodal")),
         second.cell: replace(cells[second.cell], warnings=("few-runs", "bimodal", "drift")),

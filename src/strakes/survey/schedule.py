@@ -219,6 +219,6 @@ class Schedule:
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:
-        """Return the cells with too few runs for a comparison, without those of which every run failed."""
+        """Return the cells with too few runs for a comparison, except cells whose runs all failed."""
         failed = {key for _, key in self._visited if not self.runs(key)}
         return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON and key not in failed]

@@ -1,4 +1,4 @@
-"""Choose the length of phases and the cells to measure, so that enough blocks (rounds of trials) fit the budget.
+"""Choose the phase length and the cells of a run so that the budget allows enough blocks (rounds of trials).
 
 All functions are pure.
 """
@@ -18,27 +18,26 @@ from strakes.survey.request import Request
 
 # Share of the budget for blocks. The rest is for creating directories and removing files.
 MEASURE_SHARE = 0.92
-# Number of blocks for which phases are planned, and minimum number: rather than having fewer blocks, cells are left
-# out. If runs scatter by 15 %, a survey finds nine of ten differences of 30 % with 12 blocks, seven with 8, five with 6
-# (bench/truth).
+# Planned and minimum number of blocks. If the budget is too short for the minimum, cells are left out. Power to detect
+# a difference of 30 % when runs scatter by 15 % (bench/truth): 90 % with 12 blocks, 70 % with 8, 50 % with 6.
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
-# A trial takes 30% longer than its phases, because directories are made, caches dropped and files removed.
+# Ratio of a trial's duration to its phases' duration: a trial also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
-# Duration of operations on existing names, relative to creating the names: about half on all measured file systems.
+# An operation on an existing file takes about half as long as its creation, on all measured file systems.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Minimum length of phases in seconds; the second value is for file systems in memory. Shorter phases mostly measure the
-# start of the work, so cells are left out instead.
+# Minimum length of phases in seconds; the second value is for file systems in memory. Cells are left out rather than
+# have shorter phases, which mostly measure the start of the work.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of the time of trials to plan for work outside the phases. At least 30% is left for the phases.
+# Maximum share of a block's time planned for work outside the phases. At least 30 % is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of one block: all phases, in units of a phase that creates files, and the seconds outside phases."""
+    """Duration of one block. ``phases``: equivalent number of creation phases. ``beside_s``: seconds outside phases."""
 
     cells: int
     phases: float
@@ -49,7 +48,7 @@ class Load:
         return blocks * (self.phases * OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
 
     def phase_s(self, budget_s: float, blocks: int) -> float:
-        """Return the length of a phase, in seconds, with which ``blocks`` blocks fit into the budget."""
+        """Return the longest phase, in seconds, for which ``blocks`` blocks fit the budget."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
         return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), LONGEST_PHASE_S))
@@ -62,12 +61,12 @@ def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
 
 
 def weight(phase: Phase) -> float:
-    """Return the duration of a phase, relative to a phase that creates the same files or writes the same data."""
+    """Return the duration of a phase relative to a phase that creates or writes the same files."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the phase length in seconds for the requested data, files or length, or None without a request."""
+    """Return the phase length in seconds that the requested length, data or files imply, or None if none is given."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
@@ -80,7 +79,7 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return the context with the length of phases, and with the lowest priority of the cells to measure.
+    """Return the context with the phase length and the lowest priority that is measured.
 
     ``loads``: for each priority, the load of all cells with this or a higher priority. If the requested data, files or
     phase length do not fit the budget, raises BadInputError that names a sufficient budget.
@@ -92,7 +91,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # With --full, strakes measures the comparisons that fit, so the budget must suffice for one (two cells).
+    # With --full, only the comparisons that fit are measured, so the budget need only suffice for one (two cells).
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:

@@ -1,4 +1,4 @@
-"""Data and files of the phases, and warnings if these are too small. All functions are pure."""
+"""Report the data, files and seconds of phases, and warn if these are too small. All functions are pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_warning_texts import warning
 
-# Seconds. A shorter phase is a burst: it ends before write-back, servers or devices are in a steady state.
+# A phase of fewer seconds is a burst: it ends before write-back, servers or devices reach a steady state.
 _BURST_S = 0.5
-# A cache holds at most 50% of data that are this many times as large as the cache's memory.
+# Multiple of a server's memory. At most 50 % of this amount of data fits into the server's cache.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
@@ -43,9 +43,9 @@ def amounts_of(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return measure -> median seconds, for phases that are too short for a sustained rate.
+    """Return the median seconds of each measure whose phases are too short for a sustained rate.
 
-    Rates from this node's page cache are left out, because they say nothing about the file system.
+    Measures that this node's page cache answers are left out, because they say nothing about the file system.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
@@ -91,7 +91,7 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning if the moved data fit into a server's memory, assumed to be as large as this node's.
+    """Return a warning if phases moved less than twice the memory of a server, assumed to be as large as this node's.
 
     A battery-backed cache may absorb even writes with fsync. Reads of recently written data come from memory.
     """

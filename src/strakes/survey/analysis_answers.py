@@ -36,7 +36,7 @@ def _values(option: Option, results: Results) -> dict[int, float]:
 
 def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
     cells = [results.get(measure) for measure in measures]
-    # A rate that a load limit determined is not a property of the file system.
+    # A rate under a load limit shows the limit, not the file system.
     return {} if any(map(held_back, cells)) else mean_log_values(cells, mean)
 
 
@@ -46,7 +46,7 @@ def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
 
 
 def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
-    """Return, for each claim, its conditions as bounds on the ratio of measured values."""
+    """Return the conditions of each claim as bounds on ratios of measured values."""
     return [
         [
             Bound(_mean(part.a, part.mean, results), _mean(part.b, part.mean, results), part.low, part.high)
@@ -63,7 +63,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return each claim as a finding with a grade. A claim with fewer than three common blocks is inconclusive."""
+    """Return a graded finding for each claim, inconclusive if fewer than three blocks measured both of its sides."""
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 
@@ -104,7 +104,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return graded answers in the order of the questions. Questions with too few common blocks are omitted."""
+    """Return graded answers in the order of the questions, without questions whose levels share too few blocks."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, answer, results)
@@ -159,7 +159,7 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
 
 
 def _decided_by_load(question: Question, answer: grades.Answer, results: Results) -> bool:
-    """Return whether other programs on the processors may explain an answer about a number of processes."""
+    """Return whether load by other programs may explain why a number of processes is best."""
     settings = [results.get(option.measures[0]).settings.get("ranks") for option in question.options]
     ranks = [number for number in settings if isinstance(number, int)]
     if len(ranks) < len(settings) or len(set(ranks)) == 1:

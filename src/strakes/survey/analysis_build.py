@@ -25,7 +25,7 @@ from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
 
 def results_of(run: Run) -> Results:
-    """Return all results of a run, with facts on its file system. Raises BadInputError for a damaged run."""
+    """Return the results of a run with the facts on its file system. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         return _results_of(run)
 
@@ -92,7 +92,7 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _left_out(run: Run) -> str:
-    """Return a text on the number of cells that need a larger budget, or "" if all cells were measured."""
+    """Return a text with the numbers of measured and of planned cells, or "" if all were measured."""
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
@@ -118,7 +118,7 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
-    """Return latencies of the --neighbour probe before and during the run, and how often the load was reduced.
+    """Return the latencies of the --neighbour probe before and during the run, and the number of load reductions.
 
     Empty without a probe. The probe is a second engine that does small operations, as another user would.
     """
@@ -142,7 +142,7 @@ def _skipped(run: Run) -> list[SkippedCell]:
 
 
 def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
-    """Merge warnings with the same text into one warning that has the cells of all."""
+    """Merge warnings with the same text into one warning on all their cells."""
     merged: dict[tuple[str, str, str], RunWarning] = {}
     for warning in warnings:
         key = (warning.code, warning.text, warning.remedy)

@@ -27,7 +27,7 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Return a metric that accompanies the rate: a load of the node, or the use of accelerators in training.
+    """Return a metric of the node during the phase: its load, or its use of accelerators in training.
 
     The metrics are the utilisation of accelerators, the free memory, the utilisation of the device (or of the busiest
     one), and the share of processor time spent waiting for I/O.
@@ -53,7 +53,7 @@ def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
 
 
 def collect(cells: Sequence[Cell], visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> Results:
-    """Return the results of all cells. Visits that failed, or ran under another load limit than most, are left out."""
+    """Return the results of all cells. Failed trials, and trials with another load limit than most, are left out."""
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)
@@ -103,14 +103,14 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             pooled=_pooled(measure.metric, regular),
         )
     if cell.imported and estimate is not None:
-        # It is unknown how another tool made its repetitions, so show no interval for its results.
+        # Imported results get no interval, because it is unknown how the other tool repeated its measurements.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
-    """Return the total work of all trials divided by their total time, or None if no work was done."""
+    """Return the total work of the trials divided by their total time. None for imported trials and other metrics."""
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
     total_s = sum(seen.sample.elapsed_s for seen in observations)
     if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):
@@ -118,12 +118,12 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# The pilot's rate is shown as well if it is more than twice the highest rate of the run.
+# The pilot's rate of file creation is shown if it is more than twice the highest rate of the run.
 _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
-    """Return measure -> the pilot's rate of file creation, for measures whose later rates were all far lower.
+    """Return the pilot's rate for each measure of file creation whose later rates were all far lower.
 
     Some file systems create files many times faster until files have been removed or a journal is full.
     """

@@ -1,4 +1,4 @@
-"""Effect of load limits: which trials may be pooled, and which rates only show a limit. All functions are pure."""
+"""Find the trials with the same load limit, and the rates that a limit reduced. All functions are pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# A load limit is ignored if ranks waited because of it for less than this share of their time.
+# A load limit counts as ineffective if it delayed the ranks for less than this share of their time.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the successful trials with the most frequent load limit; of equally frequent limits, the highest one.
+    """Return the successful trials with the most frequent load limit. If two limits tie, the higher one is used.
 
     Trials with different limits are never pooled or compared.
 
@@ -25,7 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Count the limits of trials with the purpose "measure". Without such trials, count the confirmations.
+    # Count the limits of measuring trials or, if there are none, of confirming trials.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []
@@ -46,7 +46,7 @@ def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
 
 
 def held_share(sample: Sample) -> float:
-    """Return the share of the ranks' time in a phase that the ranks spent waiting because of a load limit.
+    """Return the share (0 to 1) of a phase that its ranks spent waiting for a load limit.
 
     >>> from strakes.model.sample import HeldBack
     >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))
@@ -62,7 +62,7 @@ def held_share(sample: Sample) -> float:
 
 
 def held_back(cell: Measured) -> float:
-    """Return the median share of time that ranks waited because of a load limit; 0 if too small to matter."""
+    """Return the median share of time that ranks waited for a load limit, or 0 if it is below ``HELD_SHARE``."""
     shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

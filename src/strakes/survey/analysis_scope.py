@@ -1,4 +1,4 @@
-"""Scope of a run: numbers of clients (as the file system counts them), ranks and nodes. All functions are pure."""
+"""Describe the scope of a run: its numbers of clients (as the file system counts), ranks and nodes. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.cell import Cell
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """Return the scope of a run as text. ``measured_ranks``: numbers of ranks of the measured cells.
+    """Return the scope of a run as text. ``measured_ranks``: the number of ranks of each measured cell.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
     'one client measured: 1 to 8 processes on node n1; this says nothing about more clients or about the limits of
@@ -46,7 +46,7 @@ _NUMBERS = {
 
 
 def _span(numbers: Sequence[int], noun: str = "process") -> str:
-    """Return the range of some numbers of processes or clients as text.
+    """Return the range of numbers of processes or clients as text.
 
     >>> _span([4]), _span([1, 2, 8]), _span([1])
     ('4 processes', '1 to 8 processes', '1 process')

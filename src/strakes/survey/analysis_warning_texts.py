@@ -52,7 +52,7 @@ TEXTS: Mapping[str, str] = {
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
-# Kind -> code of the warning in documents, for kinds that share a code. Other kinds have the kind as code.
+# Kind of warning -> its code in documents. Kinds that are not listed are their own code.
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",

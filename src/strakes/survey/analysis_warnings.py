@@ -40,11 +40,12 @@ from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
-# Joint confidence of the servers' intervals. Only upper ends matter, so at most 1% of runs have a false warning.
+# Joint confidence of the servers' intervals. Only their upper ends are used, so at most 1 % of runs get a false
+# warning.
 _SURE_OF_SERVERS = 0.98
-# If devices or servers read less than this share of the data, a cache supplied the rest. Counters may err by 10 %.
+# A cache answered if devices or servers read less than this share of the data. Their counters may err by 10 %.
 ANSWERED_SHARE = 0.9
-# Share of processor time used by other programs above which a warning is given.
+# Warn if other programs used more than this share of processor time.
 BUSY_CPU_SHARE = 0.25
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 # Values that the kernel reads as true (kstrtobool).
@@ -95,14 +96,14 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
     elif below in MEMORY_FILE_SYSTEMS:
         place = gettext("{file_system}, in a file on {below}", file_system=file_system, below=below)
         yield warning("memory-file-system", file_system=place)
-    elif device.get("backing_file"):  # O_DIRECT does not bypass the page cache below this file
+    elif device.get("backing_file"):  # O_DIRECT does not bypass the cache of the lower file system
         yield warning("cache-below", [cell.id for cell in _reads(results)], file=device["backing_file"])
     if results.facts.get("direct_io", True) is False:
         yield warning("direct-refused", file_system=file_system)
 
 
 def _reads(results: Results) -> list[Measured]:
-    """Return the measures that read data, except those that the kernel's names and attributes are known to answer."""
+    """Return the measures that read data, except those answered by the kernel's dentry or inode cache."""
     return [
         cell
         for cell in _measured(results)
@@ -120,7 +121,7 @@ def _regular(cell: Measured) -> list[Observation]:
 
 
 def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on rates that only show a load limit, and on trials with other limits than most."""
+    """Yield warnings on rates that a load limit reduced, and on trials with another limit than most."""
     visits = run.visits
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
@@ -143,19 +144,20 @@ def _cache(results: Results) -> Iterator[RunWarning]:
     file_system = str(results.facts.get("file_system", ""))
     uncounted: dict[str, list[str]] = {}
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # If no sample has counters of the device, the device in use has another name (a volume, for example).
+    # No sample has counters of this device: the file system uses another name for it (of a volume, for example).
     samples = [seen.sample for figure in _measured(results) for seen in figure.observations]
     if not any(device in sample.counters.get("devices", ()) for sample in samples):
         device = ""
     for cell in _reads(results):
         caches = [(seen.sample.cache, seen.sample.data_read) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
-        # If each rank reads the whole file, compare the cached bytes with the file size, not with all bytes read.
+        # If every rank reads the whole file, compare the cached bytes with the file size, not with the sum of all
+        # reads.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
         counted_ = _counted(cell, results, device)
         if 0 < CACHED_SHARE * read < resident:
-            # The cache may contain more of a file than was read, because other ranks share it or only some was read.
+            # The cache may contain parts of a file that this phase did not read.
             resident = min(resident, read)
             amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
             yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
@@ -175,9 +177,9 @@ def _cache(results: Results) -> Iterator[RunWarning]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """For each sample, return the counted and the read bytes; also who counted (a device or the servers).
+    """Return (counted bytes, read bytes) of each sample, and the name of the device or servers that counted.
 
-    Return None if neither a device nor a server counted.
+    Return None if neither a device nor a server has counters.
     """
     if device:
         # A device that is not in the counters of a sample moved no data.
@@ -236,7 +238,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
     yield from (unread := unread_servers(run))
     lines = list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed))
-    # Counters that could not be read are missing, but that does not mean that somebody reset them.
+    # A counter is also missing if it could not be read, which is no reset.
     if lines := [line for line in lines if not unread or ": no counters from " not in line]:
         yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
@@ -259,9 +261,9 @@ def unread_servers(run: Run) -> list[RunWarning]:
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each observed interruption once, with the latest known end and evictions.
+    """Return each interruption once, with its latest known end and evictions.
 
-    ``met``: interruptions observed during trials. ``later``: later observations of these or other interruptions.
+    ``met``: interruptions observed during trials. ``later``: later observations of the same or other interruptions.
 
     >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
     >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
@@ -288,7 +290,7 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
 
 
 def hybrid_io(run: Run) -> Iterator[RunWarning]:
-    """Yield a warning on buffered calls so large that Lustre's hybrid I/O makes them direct."""
+    """Yield a warning on buffered calls that Lustre's hybrid I/O turns into direct I/O because of their size."""
     described = run.events_of(TargetDescribed)
     client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
     least = {}
@@ -313,7 +315,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
-    """Return a warning on differences between nodes that were measured together."""
+    """Return a warning on differences between nodes that were measured together, else an empty list."""
     facts = results.facts.get("nodes") or {}
     lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
     if "not_compared" in facts:
@@ -351,7 +353,7 @@ def _values(layout: Layout) -> str:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return cell key -> reason, for cells that the budget did not allow and that no resumed run measured."""
+    """Return the reason for each cell (by key) that neither the run nor its resumption had time to measure."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

@@ -1,4 +1,4 @@
-"""Measure cells in interleaved blocks until all questions are answered or the budget is spent, or in sequence."""
+"""Measure cells in sequence, or in interleaved blocks until all questions are answered or the budget is spent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, vis
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
-    """Measure blocks of the open cells until no cell is open or the time for measuring is spent."""
+    """Measure the open cells, block by block, until no cell is open or the time for measuring is spent."""
     request = session.request
     session.cells = cells
     visits_s = {cell.key: visit_s(cell, session.pilot, phase_s) for cell in cells}
@@ -45,7 +45,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     _measure(session, schedule, facts)
     lacking = schedule.lacking() if verdicts else []
     missing = {cell.key for cell in lacking}
-    # Cells of early comparisons may have had more than WANTED_BLOCKS trials, so scale the time to that number.
+    # budgets_of() assumes WANTED_BLOCKS trials of each cell, so scale up the seconds of cells that had more.
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
@@ -56,7 +56,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
     request = session.request
-    # Measure at least one cell, even if the preparation used up the budget. The first block may use all of the budget.
+    # Even if preparation spent the budget, measure at least one cell. The first block may use the whole budget.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
@@ -89,15 +89,15 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             return
 
 
-# Time to remove a population of files, as a share of the time to create it (XFS 0.61, CephFS 0.68). This time must be
-# reserved, or a run would exceed its budget.
+# Time to remove files, as a share of the time to create them (XFS 0.61, CephFS 0.68). Without this reserve, the removal
+# would exceed the budget.
 _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Measure each cell as often as the study needs, in sequence. Then remove the files, and store how long that took.
+    """Measure the cells in sequence, as often as the study needs. Then remove the files, and store the duration.
 
-    Return whether the run is complete. A run with kept files is only complete if all files have been created.
+    Return whether the run is complete: a run that keeps its files is incomplete until all files are created.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]
@@ -109,7 +109,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
     keep, whole = session.request.keep, True
     for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
         made_s = sum(visit.elapsed_s for visit in session.visits if visit.is_measurement)
-        # Measure at least one round, even if the preparation used up the budget, so that each resume makes progress.
+        # Even if preparation spent the budget, measure one round, so that each resume makes progress.
         if session.left_s() <= (0.0 if keep else _REMOVAL_SHARE * made_s) and number > len(done) + 1:
             whole = False
             _drop_unreached(session, cells, keep=keep)
@@ -133,7 +133,7 @@ def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
 
 
 def _remove_files(session: Session, cells: list[Cell]) -> None:
-    """Remove the files in kept directories with all ranks of the engine, and store how long that took."""
+    """Remove the files in kept directories with all ranks of the engine, and store the duration."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)

@@ -35,14 +35,14 @@ from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
 
-# Share of the budget for the three phases of the pilot, and maximum length of each phase in seconds.
+# Length of a phase of the pilot as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot: the first one in a new directory is often slow. Time grows in proportion.
+# Number of trials of the pilot; the first one in a new directory is often slow.
 _PILOTS = 2
-# Number of trials in which the overhead is measured. One delayed trial of three does not change the median.
+# Number of trials to measure the overhead. The median of three is not affected by one delayed trial.
 _SMALLEST_PILOTS = 3
-# Ample bytes and files. Cells that do not even fit this much space are left out for another reason than space.
+# Practically unlimited space (bytes and files), to find out whether cells are left out for lack of space.
 _AMPLE = 1 << 50
 
 
@@ -52,7 +52,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
-    # A run without a pilot, such as a plan's, may be shorter than this check; there the load average suffices.
+    # In runs without a pilot, which may be very short, the load average replaces this check for other programs.
     others = other_programs() if any(study.needs_pilot for study in session.request.studies) else None
     facts = {
         **asdict(target.facts(session.workspace.path)),
@@ -84,7 +84,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 
 
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """Return the run's cells and the phase length in seconds, chosen after a pilot. A resumed run has stored ones."""
+    """Return the cells and the phase length in seconds: stored in a resumed run, otherwise chosen after a pilot."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
         session.pilot = Pilot(**chosen.pilot)
@@ -103,7 +103,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        # Servers that do not answer may be the reason, because their targets cannot be listed.
+        # The targets of servers that do not answer cannot be listed, so name these servers as a possible cause.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         if choose_cells(request, replace(context, max_bytes=_AMPLE, max_items=_AMPLE))[0]:
             remedy = "Measure less, or give a directory with more free space or on another file system."
@@ -142,7 +142,7 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """Return the cells of the run ``like`` unchanged, so that both runs are comparable, and their phase length."""
+    """Return the cells and phase length of the run ``like``, unchanged so that both runs are comparable."""
     wanted = {study.name for study in session.request.studies}
     cells = [cell for cell in like.cells if cell.study in wanted]
     stored = like.events_of(AmountsChosen)
@@ -180,12 +180,12 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
         overhead_s = median(beside_s)
-        # The first of these trials waits until the pilot's files have been written back.
+        # The first overhead trial also waits for write-back of the pilot's files.
         made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
         if made:
             rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # With two file systems, the data and files must suit the slower one.
+    # With two file systems, the slower one determines the data and files.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 

@@ -1,4 +1,4 @@
-"""``--fail-on``: the verdicts of a comparison that count as failure."""
+"""Conditions of ``--fail-on``: the verdicts of a comparison that count as failure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REMEDY = "Write, for example, slower:5% or slower:5%,inconclusive. The words ar
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure; SLOWER and FASTER only if the rate changed by the share ``at_least``."""
+    """A verdict that counts as failure. SLOWER and FASTER count only if the rate changed by ``at_least`` (a share)."""
 
     verdict: Verdict
     at_least: float = 0.0
 
     def is_met(self, verdict: str, ratio: float | None) -> bool:
-        """Return whether a verdict and its ratio meet the condition."""
+        """Return whether a verdict with this ratio meets the condition."""
         if verdict != self.verdict:
             return False
         if verdict == Verdict.INCONCLUSIVE:

@@ -1,4 +1,4 @@
-"""Compare stored runs: two single runs by the values of their blocks, or two sets of runs by each run's median.
+"""Compare stored runs: two single runs by their blocks, or two sets of runs by the median of each run.
 
 Only stored data is read; no file system is measured.
 """
@@ -32,12 +32,12 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Maximum load per processor before a run: a process then gets about 50% of a processor. Earlier runs leave less.
+# Largest acceptable load per processor before a run: each process still gets 50 %. An earlier run leaves less load.
 _OVERLOAD = 2.0
-# Maximum factor between compared amounts of work. Within it, rates change far less than the margin of SAME.
+# Compared amounts of work differ at most by this factor. Their rates then differ far less than the margin of SAME.
 _ALIKE_TIMES = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
-# Kinds of runs with a pilot that chooses the work, so that two runs of the same command can do different work.
+# Kinds of runs in which a pilot chooses the amounts of work, so that repeating the command may do different work.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
 _EQUALLY_FAST = {
     True: "runs with an equally fast client: it was {share} faster in B, in work that does not touch the file system",
@@ -62,14 +62,13 @@ def compare_runs(
     confidence: float,
     factors: Sequence[str] = (),
 ) -> Comparison:
-    """Compare the runs B with the runs A. Only cells that did the same work are compared.
+    """Return the comparison of runs B with runs A, for the cells that did the same work.
 
     Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that
     intervals include the variation between runs. If A and B alternate in time, successive runs are compared (paired).
 
-    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. Raises
-    BadInputError if a run is given twice, if only some of the runs are imported, or, with the reasons, if no cell can
-    be compared.
+    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. Raises BadInputError if a
+    run is given twice, if only some of the runs are imported, or if no cell can be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
@@ -141,9 +140,9 @@ def compare_runs(
 
 
 def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], list[Unlike]]:
-    """Return, for each run, the cells that did the same work as in the first run of A; also cells without a match.
+    """Match the cells of each run with cells of the first run of A; return the pairs by run, and the other cells.
 
-    The runs are ordered: A, then B. Cells without a match are from the first runs of A and B.
+    The runs are ordered: A, then B. Cells without a match are listed only for the first runs of A and B.
     """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
@@ -165,7 +164,7 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
 
 
 def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and the measures that some runs lack."""
+    """Return the measures that all runs have, and then the measures that at least one run lacks."""
     found = [_measured(run, pairs) for run, pairs in zip((*a, *b), matches, strict=True)]
     ids = [own.measure_id(one.suffix) for own, _ in matches[0] for one in own.measures if not one.is_side]
     rows: list[_Row] = []
@@ -185,7 +184,7 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], li
 
 
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
-    """Return the estimated rates and times of a run by the ids of run A. Raises BadInputError for a damaged run.
+    """Return the rates and times of a run, by their ids in run A. Raises BadInputError for a damaged run.
 
     ``pairs``: cells of A, each with the cell of this run that did the same work.
     """
@@ -205,7 +204,7 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 def _withheld(
     a: _Runs, b: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
 ) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return measure id -> remedy, for measures without a verdict; reasons; ids with different amounts of work."""
+    """Return the remedy for each measure (by id) that gets no verdict, the reasons, and the ids with unequal work."""
     ids = [row[0][0].id for row in rows]
     if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
         text = (
@@ -238,7 +237,7 @@ def _withheld(
 
 
 def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
-    """Return both sides in order of time, and whether each two successive runs are one of A and one of B."""
+    """Return A and B in order of time, and whether they alternate: successive pairs have one run of A and one of B."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
@@ -247,7 +246,7 @@ def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
 
 
 def _values(side: Sequence[Measured], single: bool) -> Mapping[int, float]:
-    """Return the value of each block for a single run, or the median of each run for several runs."""
+    """Return one value for each block of a single run, or the median of each of several runs."""
     return side[0].by_block() if single else dict(enumerate(map(_median, side)))
 
 
@@ -275,9 +274,9 @@ def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None
 
 
 def _grade(judgement: Judged, margin: float) -> str:
-    """Return the grade of a verdict. For an INCONCLUSIVE verdict, grade the direction (faster or slower) instead.
+    """Return the grade of a verdict or, if it is INCONCLUSIVE, of the ratio's direction (faster or slower).
 
-    Within the margin, a ratio has no direction.
+    A ratio within the margin has no direction, and so no grade.
     """
     if judgement.verdict is not Verdict.INCONCLUSIVE:
         return "alike" if judgement.verdict is Verdict.SAME else "sure"
@@ -293,7 +292,7 @@ def _described(side: _Runs) -> dict[str, object]:
 
 
 def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
-    """Return the verdict on two single runs. SAME is never returned, because two runs can be equally fast by chance.
+    """Return the verdict on two single runs, but never SAME, because two runs can be equally fast by chance.
 
     The verdict is INCONCLUSIVE if a change of the client's speed can explain the difference. ``client``: how many times
     faster the client was in B; changes up to ``margin`` are ignored.
@@ -310,7 +309,7 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
 
 
 def _beyond(judgement: Judged, explained: float) -> bool:
-    """Return whether a difference exceeds the usual one between runs, apart from the ``explained`` factor."""
+    """Return whether ratio / ``explained`` differs from 1 by more than two runs of the same system usually do."""
     interval = judgement.ratio.interval
     if interval is None:
         return False
@@ -321,19 +320,19 @@ def _beyond(judgement: Judged, explained: float) -> bool:
 def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
     """Return an INCONCLUSIVE verdict on runs of an overloaded machine, with advice on how to measure again.
 
-    The direction is "likely" if the verdict was decided and the difference exceeds what the loads explain. ``favour``:
-    how many times less loaded the machine was in B. ``quiet``: text on what a sure verdict needs.
+    Its direction is "likely" if the original verdict was FASTER or SLOWER and the loads cannot explain the difference.
+    ``favour``: load in A divided by load in B. ``quiet``: text on what a sure verdict needs.
     """
     if judgement.ratio.interval is None:
         return judgement
-    # A load can hide a difference, but cannot cause one in the other direction.
+    # Load lowers rates: more load in B can explain a slower B, but not a faster one.
     explained = min(1.0, favour) if judgement.ratio.median < 1 else max(1.0, favour)
     likely = judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) and _beyond(judgement, explained)
     return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=quiet, grade="likely" if likely else "")
 
 
 def _to_be_sure(a: Run, b: Run) -> str:
-    """Return a text on what a sure verdict on two runs of an overloaded machine needs."""
+    """Return advice for a sure verdict on two runs of an overloaded machine."""
     if a.directories == b.directories:
         return gettext("runs while nothing else uses the machine")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
@@ -342,7 +341,7 @@ def _to_be_sure(a: Run, b: Run) -> str:
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
-    """Add the number of runs that an inconclusive verdict needs for an interval as narrow as the margin.
+    """Add to an inconclusive verdict the number of runs that would narrow its interval to the margin.
 
     The width of the interval shrinks with the square root of the number of runs.
     """
@@ -354,7 +353,7 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
 
 
 def _client_ratio(a: Run, b: Run) -> float:
-    """Return how many times faster the client itself was in run B than in run A, or 1 if not measured."""
+    """Return the speed of the client in run B divided by its speed in run A, or 1 if it was not measured."""
     seconds = [[visit.client_s for visit in run.visits if visit.client_s is not None] for run in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
 
@@ -364,13 +363,13 @@ def _share_of(ratio: float) -> str:
 
 
 def _load(side: _Runs) -> float:
-    """Return the largest load before these runs, in runnable processes per processor, but at least 1."""
+    """Return the largest load before these runs, in runnable processes per processor (at least 1)."""
     facts = [(run.environment.get("load_average"), run.environment.get("cpus")) for run in side]
     return max([1.0, *(float(load[0]) / int(cpus) for load, cpus in facts if load and cpus)])
 
 
 def _overloaded(side: str, run: Run) -> list[str]:
-    """Return a warning if the load before the run was higher than an earlier run of strakes would leave behind.
+    """Return a warning if the load average before the run was too high to come from an earlier run of strakes.
 
     Other users' load lowers the rates of a run, and differs between runs.
     """
@@ -389,7 +388,7 @@ def _overloaded(side: str, run: Run) -> list[str]:
 
 
 def _cleared(a: Run, b: Run) -> bool:
-    """Return whether one run ended before the other began. True if the times are unknown."""
+    """Return whether the runs do not overlap in time. True if the times are unknown."""
     spans = [[visit.started_unix_s for visit in run.visits if visit.started_unix_s is not None] for run in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
@@ -398,13 +397,13 @@ def _differences(a: Run, b: Run) -> list[str]:
     """Return differences of target, machine and engine that may explain different rates."""
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
-    # Other tools print little about the machine. A fact that only one run has is not counted as a difference.
+    # A fact that only one run has is no difference: imported runs have few facts about the machine.
     known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
     return known if a.directories == b.directories else [in_both("target", a.directories, b.directories), *known]
 
 
 def _like(run: Run, directory: str) -> str:
-    """Return the command that repeats the work of a survey or study in a directory, or its option for other kinds."""
+    """Return the command that repeats a survey or study in a directory, or only the option --like for other runs."""
     words = {"survey": ["survey"], "study": ["study", str(run.manifest["name"])]}.get(str(run.manifest["kind"]))
     return shell_line(["strakes", *words, directory, "--like", run.id] if words else ["--like", run.id])
 
@@ -421,7 +420,7 @@ def _again(run: Run) -> str:
 
 
 def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike]) -> BadInputError:
-    """Return the error for two runs without any comparable cell. It lists the differences."""
+    """Return the error for two runs without a comparable cell, with the differences of up to three cells."""
     reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no id of a cell matches"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     with told_as_damage(a):

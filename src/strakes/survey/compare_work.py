@@ -17,7 +17,7 @@ from strakes.survey.comparison import Unlike
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of cells that did the same work, and all other cells with their differences.
+    """Return the pairs of cells that did the same work, and the cells without a match with their differences.
 
     Cells match if they have the same measures and the same levels, except of ``factors``. Their plans must be equal,
     except for keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown
@@ -44,7 +44,7 @@ def alike(
 def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
     named: dict[str, Cell] = {}
     for cell in cells:
-        # The key of a cell contains its levels, so the key cannot match if a compared factor differs.
+        # The key of a cell contains its levels, so keys differ when a compared factor differs.
         settings = {key: value for key, value in cell.settings.items() if key not in factors}
         name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
         name = name if factors else f"{cell.key} {name}"
@@ -74,7 +74,7 @@ def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
 
 
 def amount_ratio(own: Cell, other: Cell) -> float:
-    """Return the factor between the work of two plans, in the phase with the largest factor (at least 1)."""
+    """Return the ratio of the larger to the smaller amount of work, in the phase where it is largest (at least 1)."""
     ratio = 1.0
     phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
     for first, second in zip(*phases, strict=True):
@@ -103,7 +103,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences named for a cell: a line of up to 120 characters. Lines grow in proportion.
+# Maximum number of differences named for a cell. Three fit a line of 120 characters.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")

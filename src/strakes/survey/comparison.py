@@ -12,11 +12,11 @@ from strakes.stats.ratios import Verdict
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """One cell in both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
+    """Verdict on one cell. ``ratio``: rate in B divided by rate in A (for times: time in A divided by time in B).
 
-    The intervals ``low`` to ``high`` of all cells together are correct with the comparison's confidence; with too few
-    runs they are None. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: sure, alike or, for an INCONCLUSIVE
-    verdict, the grade of the ratio's direction: likely, leaning, or "" if nothing is claimed.
+    ``low`` and ``high``: interval of the ratio, or None with too few runs. The comparison's confidence applies to the
+    intervals of all cells jointly. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: "sure" or "alike". For
+    INCONCLUSIVE, it grades the ratio's direction: "likely", "leaning" or "".
     """
 
     id: str
@@ -36,7 +36,7 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Overall:
-    """The verdict and grade of all cells together, by the geometric mean of all cells of each run."""
+    """The verdict and grade on the geometric mean of all cells."""
 
     verdict: Verdict
     ratio: float | None
@@ -58,8 +58,7 @@ class Unlike:
 class Comparison:
     """Comparison of run B with run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
 
-    ``differs``: other differences of the runs (machine, versions, target), as text. ``caution``: reasons to
-    distrust the verdicts.
+    ``differs``: differences of machine, versions and target, as text. ``caution``: reasons to distrust the verdicts.
     """
 
     a: Mapping[str, Any]

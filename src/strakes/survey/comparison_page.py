@@ -11,7 +11,7 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope, say_verdict
 
-# The axis of ratios is logarithmic and symmetric. It ends at the farthest bound of all intervals, within these limits.
+# Smallest and largest end of the logarithmic, symmetric axis of ratios. It ends at the farthest bound of an interval.
 _LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
 
@@ -40,7 +40,7 @@ def render_comparison_page(comparison: Comparison) -> str:
 
 
 def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
-    """Return the texts for a cell's row. "place" and "bar" (start, width) are in percent of the axis."""
+    """Return the texts for a cell's row. "place" (of the ratio) and "bar" (start, width) are in percent of the axis."""
     bar = None
     if cell.low is not None and cell.high is not None:
         start = _place(cell.low, end)
@@ -66,6 +66,6 @@ def _find_end(comparison: Comparison) -> float:
 
 
 def _place(ratio: float, end: float) -> float:
-    """Return the position of a ratio on an axis from 1 / end to end, in percent of the length of the axis."""
+    """Return the position of a ratio in percent of an axis that ranges from 1 / end to end."""
     share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
     return round(100 * min(1.0, max(0.0, share)), 2)

@@ -12,13 +12,13 @@ from strakes.report.numbers import percent, show
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
-# Grade of an INCONCLUSIVE verdict -> text for a ratio of at most 1, and text for a ratio above 1.
+# Grade of an INCONCLUSIVE verdict -> texts if B is slower and if B is faster.
 _DIRECTIONS = {
     "likely": ("likely SLOWER", "likely FASTER"),
     "leaning": ("leaning to SLOWER", "leaning to FASTER"),
 }
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
-# Maximum number of lines on cells that are not compared, so that the verdicts fit a screen. --json lists all.
+# Maximum number of cells without a comparison that are printed, so that the verdicts fit a screen. --json lists all.
 _MOST_LINES = 8
 
 
@@ -97,7 +97,7 @@ def say_scope(comparison: Comparison) -> str:
 
 
 def cautions_of(comparison: Comparison) -> list[str]:
-    """Return the reasons to distrust the verdicts, then all other differences between the runs."""
+    """Return the reasons to distrust the verdicts, followed by the differences between the runs."""
     return [*comparison.caution, *(gettext("Differs: {what}", what=text) for text in comparison.differs)]
 
 

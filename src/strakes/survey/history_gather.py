@@ -1,4 +1,4 @@
-"""Collect the history of each cell from all stored runs that have the same fingerprint."""
+"""Collect the history of each cell from the complete runs in the store that have the same fingerprint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import SIZES
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
-# Units of measures that get a verdict. Other measures, such as the load of the machine, get no verdict.
+# Units of measures that get a verdict. The load of the machine, for example, gets none.
 _FIGURES = ("B/s", "op/s", "s")
 
 
@@ -31,8 +31,7 @@ def gather(
 ) -> list[History]:
     """Return the histories of repeated measurements: at least two runs with the same fingerprint.
 
-    ``name``: name of the run (survey, transfer-size …). ``left_out`` is called with the error of each
-    damaged run; damaged runs are skipped.
+    ``name``: name of the run (survey, transfer-size …). Damaged runs are skipped; ``left_out`` receives their errors.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
@@ -54,7 +53,7 @@ def _history(
     members: Sequence[tuple[RunSummary, Run]],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    # Rates depend on the amount of work, so each plan of a cell has a separate series. The newest series is last.
+    # Rates depend on the amount of work, so a cell has one series for each of its plans. The newest series is last.
     found: dict[str, dict[str, list[tuple[HistoryPoint, CellEstimate, str]]]] = {}
     whole: list[str] = []
     for summary, run in members:
@@ -86,7 +85,7 @@ def _history(
 
 
 def _amount(cell: Cell | None) -> str:
-    """Return the work of a cell's first phase (data, files or time) as text, or "" for an imported cell."""
+    """Return the data, files or seconds of a cell's first phase as text, or "" for an imported cell."""
     if cell is None or cell.imported:
         return ""
     phase = dict[str, Any](cell.plan.to_json())["phases"][0]

@@ -1,6 +1,6 @@
 """Histories of figures over stored runs, and verdicts on these histories.
 
-The probability of any false change in all series together is at most ``error``, even with autocorrelated runs.
+``error`` bounds the probability that any series has a false change, even if successive runs are autocorrelated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.survey.compare_fail_on import Condition
 
-# NO CHANGE SHOWN: a shift of the size ``seen_from`` would have been found. INCONCLUSIVE: there are too few runs.
+# NO CHANGE SHOWN: a shift of at least ``seen_from`` would mostly have been found. INCONCLUSIVE: too few runs for that.
 NO_CHANGE: Final = "NO CHANGE SHOWN"
 Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 
@@ -36,7 +36,7 @@ class HistoryPoint:
 class RunChange:
     """A level shift: from ``run`` on, the median is ``after`` instead of ``before``.
 
-    ``ratio``: how many times better ``after`` is.
+    ``ratio``: above 1 if ``after`` is better (``after / before`` for rates, ``before / after`` for seconds).
     """
 
     run: str
@@ -51,9 +51,9 @@ class RunChange:
 class HistorySeries:
     """The medians of one cell in successive runs, with a verdict.
 
-    ``amount``: work of these runs, as text, if other runs of the cell did another amount of work. ``seen_from``:
-    smallest lasting rise, as a share of the level, that would be found in four of five series with this (log-normal)
-    noise if it began in the middle of the series. A fall has the same size on a logarithmic scale.
+    ``amount``: work of these runs as text, given only if the cell has other runs with another amount of work.
+    ``seen_from``: smallest lasting rise, as a share of the level, that is detected with a power of 80 % if it begins in
+    the middle of the series. The noise is taken as log-normal, so a fall has the same size on a logarithmic scale.
     """
 
     cell: str

@@ -15,7 +15,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
-# Maximum numbers of lines on unchanged and on undecided figures, so that a history fits 24 lines. --json has all.
+# Maximum numbers of printed series: unchanged ones, and undecided ones. A history then fits 24 lines. --json has all.
 _MOST_STEADY_LINES = 12
 _MOST_UNDECIDED_LINES = 5
 
@@ -83,7 +83,7 @@ def _line(series: HistorySeries, width: int) -> str:
 
 
 def _bars(series: HistorySeries) -> str:
-    """Return the newest medians as bars, scaled from the smallest to the largest of these medians."""
+    """Return the newest medians as bars. The smallest of them is the lowest bar, the largest is the highest."""
     values = [point.median for point in series.points[-_LONGEST_LINE:]]
     least, most = min(values), max(values)
     if most == least:

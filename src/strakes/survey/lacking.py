@@ -1,4 +1,4 @@
-"""Leave out the phases that need an interface that the engine lacks."""
+"""Leave out phases that the engine cannot run, because it lacks their interface (MPI-IO, for example)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells with only those phases that this engine can run, and the other phases with the reasons.
+    """Return the cells without phases that the engine cannot run, and the skipped phases with reasons.
 
     ``absent``: interfaces that the engine lacks, from the engine's first message.
     """
@@ -35,7 +35,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 
 
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
-    """Return phase -> reason for phases that cannot run: an interface is missing, or files of a skipped phase.
+    """Return phase -> reason for phases that lack an interface, or need the files of a skipped phase.
 
     >>> from strakes.model.phases import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
@@ -66,5 +66,5 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
 
 
 def _space(kind: str) -> str:
-    """Return the namespace of a kind of phase. Kinds in the same namespace can use each other's files."""
+    """Return the namespace of a kind of phase. Phases of kinds with the same namespace share files."""
     return "data" if kind in ("transfer", "stream", "stage") else kind

@@ -1,4 +1,4 @@
-"""The pilot: a short first measurement. Its rough rates are only used to plan the data and files of phases."""
+"""The pilot: a short first measurement, whose rough rates serve to plan the data and files of phases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 
-# Minimum rates to plan for. A slower file system gets the data and files for these rates.
+# Plans assume at least these rates, even for a slower file system.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
 # The smallest pilot: bytes and files of each rank, and maximum seconds of each phase.
@@ -20,12 +20,12 @@ _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
 
-# Rates for requests that do not need a pilot to plan data and files.
+# Placeholder for the rates in runs without a pilot.
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a plan that writes, reads and verifies, creates and removes files; a phase lasts at most ``seconds``."""
+    """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit of each phase."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -45,20 +45,20 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
 
 
 def smallest_plan(ranks: int, seed: int) -> Plan:
-    """Return a plan with almost no work. It measures the time of a trial outside its phases."""
+    """Return a plan with almost no work, to measure the overhead of a trial outside its phases."""
     return pilot_plan(ranks, ranks * _SMALLEST_BYTES, ranks * _FEWEST_ITEMS, _SMALLEST_S, seed)
 
 
 def beside_phases_s(visit: Visit) -> float:
     """Return the seconds of a trial outside its phases.
 
-    They include the removal of files, so only a trial with little work shows the overhead of every trial.
+    They include the removal of files, so use a trial with little work to measure the fixed overhead.
     """
     return max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the highest rates of several pilots: work must suffice at high rates; slow phases have a time limit."""
+    """Return the highest rates of several pilots, so that phases have enough work. A time limit ends slow phases."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
@@ -68,7 +68,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with rates of creating files that include the time of writing the files back.
+    """Return the pilot with lower rates of file creation and removal, to account for ``seconds`` of write-back.
 
     A slow device may need far longer to write files back than memory needs to create them, and every trial waits until
     the files are written back.

@@ -1,4 +1,4 @@
-"""Prepare layouts, metadata targets and file system settings of cells. Leave out cells for which that fails."""
+"""Prepare the layouts, metadata targets and file system settings of cells, and leave out cells where this fails."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
-# Seconds to wait until directories have moved to their metadata targets, and maximum share of the budget.
+# Wait for directories to move to their metadata targets: maximum seconds, and maximum share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget for placing directories. Cells of lower priority that need more are left out. With twice this
-# share, a study of two minutes has too little time left for any decision.
+# Share of the budget for placing directories. Less important cells that need more are left out. Twice this share leaves
+# a two-minute study too little time to decide.
 _PLACING_SHARE = 0.15
 
 
@@ -57,7 +57,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose directories can be placed as required. Creates the directories that are kept.
+    """Return the cells whose directories can be placed as required, and create the directories that will be kept.
 
     On some systems, placing a directory takes a second. Therefore the most important cells come first, and cells of
     lower priority are placed only within a share of the budget. Raises BadInputError if no cell is left.
@@ -88,7 +88,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed, else "". ``refused``: earlier reasons, by placement."""
+    """Return why a cell's directories cannot be placed, or "". ``refused``: cache of these texts by placement."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
         return "a larger --budget is needed: placing the directories of this cell takes too long for this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
@@ -104,7 +104,7 @@ def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
 
 
 def _place(session: Session, cell: Cell) -> str:
-    """Create the kept directories of a cell. Return why that is impossible, or "" if it succeeded."""
+    """Create the kept directories of a cell. Return the reason for a failure, or ""."""
     side = session.sides[cell.place.target]
     try:
         given = prepare(side.target, side.workspace.path, cell.place.name_in(1), cell.place)

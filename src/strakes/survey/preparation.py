@@ -1,4 +1,4 @@
-"""Choose the cells that fit the target and the budget, by facts about the target and a pilot's rates."""
+"""Choose the cells that fit the target and the budget, from facts about the target and the rates of a pilot."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ FREE_SHARE = 0.8
 # Maximum share of the free space that strakes plans to fill by default. On XFS, writes of 1 MiB were four times slower
 # in successive plans that each filled 70 % of the space than in a single plan, or in plans that filled 20 %.
 CHOSEN_SHARE = 0.25
-# Maximum data of a plan, as a share of the available memory, because the data occupy the page cache.
+# Maximum data of a plan as a share of the available memory, because the page cache holds the data.
 MEMORY_SHARE = 0.25
-# The same maximum on a file system in memory, where data take twice their size in memory.
+# The same for tmpfs and ramfs, where data occupy memory twice.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Rates to check requested data and files before the pilot: they are refused if phases exceed the budget even at these
-# rates and with the first overhead (seconds per trial). The budget in the message includes the second overhead.
+# Optimistic rates: requested data and files that exceed the budget even at these rates are refused before the pilot.
+# Overheads in seconds per trial: the first is for this check, the second for the budget in the message.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial that takes more than this many times the planned length has a fixed amount of work. The value is 33% above the
-# limit of all other phases, which end after three times the planned length.
+# A trial longer than this multiple of the planned length has a fixed amount of work. All other phases end after three
+# times the planned length.
 _OUTSIZED = 4.0
-# Share of the budget for all other cells if some cells have a fixed amount of work. With 1, the cells with a fixed
-# amount would never be measured.
+# If some cells have a fixed amount of work, this share of the budget is for the others. With 1, cells with fixed work
+# would get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 
@@ -60,8 +60,8 @@ def limits(
 ) -> tuple[int, int]:
     """Return the maximum bytes and files that one plan may put on the target.
 
-    ``stated``: the user wrote the plan, so only the free space limits it. Raises BadInputError if the target is too
-    full for the smallest study.
+    ``stated``: the plan is the user's, so only the free space limits it. Raises BadInputError if the target is too full
+    for the smallest study.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
@@ -90,7 +90,7 @@ def limits(
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the maximum bytes and files that one plan of the request may put on the target."""
-    # Memory does not limit requested data, except on a file system in memory.
+    # Memory limits requested data only on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
@@ -98,7 +98,7 @@ def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
     """Raise BadInputError, with the largest values that fit, if requested data or files cannot fit. Writes nothing.
 
-    ``facts``: of the file system. The time that the work takes is not checked, because that requires a pilot.
+    ``facts``: facts about the file system. The duration is not checked, because that requires a pilot.
     """
     room = room_of(request, facts)
     further = []
@@ -158,7 +158,7 @@ def make_context(
 
 
 def _longest_phases(request: Request, context: Context) -> Context:
-    """Return the context with the longest phases with which all cells fit the budget, else with the shortest phases.
+    """Return the context with the longest phases for which all cells fit the budget, or the shortest if they never fit.
 
     Cells whose fixed work takes far longer than a phase do not shorten the phases of other cells.
     """
@@ -181,7 +181,7 @@ def _longest_phases(request: Request, context: Context) -> Context:
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Return the number of ranks in studies that do not vary it: as requested, else one per processor (2 to 4)."""
+    """Return the number of ranks for studies that do not vary it: as requested, or one per processor (2 to 4)."""
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 
@@ -191,7 +191,7 @@ def most_ranks(launch: Launch) -> int | None:
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return all cells that fit the target and the budget, and all other cells with the reasons."""
+    """Return the cells that fit the target and the budget, and the remaining cells with reasons."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -231,15 +231,14 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 
 def why_left_out(context: Context) -> str:
-    """Return the reason, as text, for leaving out cells of lower priority."""
+    """Return the reason for leaving out the less important cells."""
     return f"a larger --budget is needed: in this one, phases of {format_seconds(context.phase_s)} have priority"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
-    """Return a cell of metadata operations that uses libcephfs instead of the mount, without phases with fsync.
+    """Return a metadata cell changed to use libcephfs instead of the mount, without its phases with fsync.
 
-    Returns two kinds of cells unchanged: cells that move data, because the caches of libcephfs cannot be dropped, and
-    cells that need a phase with fsync.
+    Cells that move data are unchanged, because caches of libcephfs cannot be dropped. So are cells that need fsync.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
     names = {phase.name for phase in phases}

@@ -20,15 +20,16 @@ from strakes.targets.command import Servers
 
 @dataclass(frozen=True)
 class Request:
-    """A request for a survey, or for one study (``full``: every level of its factors).
+    """Request for a survey or for one study. ``full``: measure every level of the study's factors.
 
     ``resume``: continue the newest unfinished run with the same fingerprint. ``against``: a second file system,
     measured alternately with the first. ``beside``: further directories; ranks are assigned round-robin to
-    ``directory`` and these. ``like``: a run whose plans are used unchanged. ``files``: number of files of each metadata
-    phase, and of a population at its end. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``:
-    seconds of each phase. If one of these three is None, strakes chooses it. ``libcephfs``: do metadata operations
-    without the mount, so that each rank is a client. ``visit``: function that runs a trial, for studies that interrupt
-    the service. ``impact``: load limit. ``neighbour_s``: maximum 99th percentile of other users' latencies, in seconds.
+    ``directory`` and ``beside``. ``like``: a run whose plans are used unchanged. ``files``: number of files of each
+    metadata phase, and of a population at its end. ``data_per_rank``: bytes of each rank in each data phase.
+    ``phase_s``: seconds of each phase. strakes chooses ``files``, ``data_per_rank`` and ``phase_s`` that are None.
+    ``libcephfs``: bypass the mount for metadata operations, so that each rank is a client. ``visit``: function that
+    runs a trial, for studies that interrupt the service. ``impact``: load limit. ``neighbour_s``: maximum 99th
+    percentile of other users' latencies, in seconds.
     """
 
     kind: str
@@ -78,7 +79,7 @@ class Request:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def amounts(self) -> dict[str, object]:
-        """Return the requested data, files and phase length by name."""
+        """Return the requested data, files and phase length by name, without values that are None."""
         asked = {"files": self.files, "data_per_rank": self.data_per_rank, "phase_s": self.phase_s}
         return {name: value for name, value in asked.items() if value}
 
@@ -89,7 +90,7 @@ class Request:
         return against | ({"beside": beside} if beside else {})
 
     def options(self, found: Path | None = None) -> dict[str, object]:
-        """Return the options of the request, to store in the run. ``found``: as for :meth:`fingerprint`."""
+        """Return the options of the request, to be stored in the run. ``found``: as for :meth:`fingerprint`."""
         return {
             "fingerprint": self.fingerprint(found),
             "studies": [study.name for study in self.studies],

@@ -27,7 +27,7 @@ from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# Duration of the shortest possible run, in seconds: almost no work.
+# Seconds of the shortest possible run, which does almost no work.
 _LEAST_S = 5.0
 
 
@@ -35,8 +35,8 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     """Carry out a request and return the completed run.
 
     Raises BadInputError before anything is written, EnvironmentLacksError without an engine, and MeasurementError if
-    the target fails. After these errors and after KeyboardInterrupt, the run keeps its samples, and the target is in
-    its former state.
+    the target fails. After an error or KeyboardInterrupt, the run keeps its samples, and the target is restored to its
+    former state.
     """
     for study in request.studies:
         if study.interrupts_service and request.visit is None:
@@ -56,7 +56,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     target = detect(request.directory, request.servers)
     try:
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
-        # Studies that interrupt the service wait for the servers themselves, so do not watch the servers here.
+        # Studies that interrupt the service wait for the servers themselves, so do not watch the servers.
         with servers_watched(sides if request.visit is None else []):
             for side in sides:
                 side.require_answers()
@@ -105,7 +105,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             facts = gather_facts(session)
             note_trouble(session, "before")
             note_others(session, "before")
-            # The comparison of the nodes does not count towards the budget.
+            # The budget begins here, after the comparison of the nodes.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
             cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))

@@ -1,4 +1,4 @@
-"""Order of the trials: randomised, interleaved blocks, until all questions are answered or the time is up."""
+"""Schedule trials in randomised, interleaved blocks until all questions are answered or the time is up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from strakes.survey.verdicts import Verdict
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# Interval, in blocks, of the checks after LOOKS at which the grade "alike" ends a question. Twice adds 5 blocks.
+# After LOOKS, a question with the grade "alike" ends at the next multiple of this number of blocks.
 _LOOK_EVERY = 5
 
 
@@ -64,14 +64,14 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Count a finished trial with the purpose ``measure``, which is new or, in a resumed run, stored."""
+        """Count a finished trial with the purpose ``measure``: a new one or, in a resumed run, a stored one."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
             self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Count the latest trial. If its load limit differs from earlier ones, count all ``visits`` again."""
+        """Count the latest trial. If its load limit is new, restart the count from the ``visits`` under that limit."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
@@ -88,7 +88,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """After blocks with an interim analysis (look), close the cells without open questions and claims."""
+        """If an interim analysis (look) is due after this block, close the cells without open questions and claims."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -97,7 +97,7 @@ class Schedule:
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
         claims = claims_of(self._studies, results)
-        if self.block in LOOKS:  # claims only at LOOKS: more looks would exceed the allowed error of sure judgements
+        if self.block in LOOKS:  # more looks at claims would exceed LOOK_ERROR
             judged = judge(bounds_of(claims, results), LOOK_ERROR)
             self._settled_claims |= {
                 claim.id for claim, one in zip(claims, judged, strict=True) if one is not None and one.grade == "sure"
@@ -114,14 +114,14 @@ class Schedule:
         self._closed = {
             cell.key
             for cell in cells
-            # Keep cells with few runs open: a level added after its question was sure has not been compared yet.
+            # Keep cells with few runs open: a level added after its question was answered has not been compared.
             if self.runs(cell.key) >= min(LOOKS)
             and not any(cell.measure_id(measure.suffix) in still_open for measure in cell.measures)
             and self._is_precise(cell, asked, results)
         }
 
     def _is_precise(self, cell: Cell, asked: Collection[str], results: Results) -> bool:
-        """Return whether all figures of a cell that no question or claim uses are as precise as requested."""
+        """Return whether the cell's measures that no question or claim uses are as precise as requested."""
         for measure in cell.measures:
             identifier = cell.measure_id(measure.suffix)
             if measure.is_side or identifier in asked:
@@ -149,7 +149,7 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Plan further verdicts, in order, as long as all their cells can have enough runs in the remaining time.
+        """Plan further verdicts, in order, while the remaining time suffices for enough runs of their cells.
 
         Enough means ``WANTED_BLOCKS`` runs in the first call, and ``FEWEST_BLOCKS`` runs in later calls.
         """
@@ -167,7 +167,7 @@ class Schedule:
                 left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
-        """Return the expected seconds of a trial of the cell, from earlier trials if there are any."""
+        """Return the expected seconds of a trial of the cell: the median of its earlier trials, or an estimate."""
         if durations_s := self._durations_s[cell.key]:
             return median(durations_s)
         if cell.key in self._visits_s:
@@ -180,7 +180,7 @@ class Schedule:
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
-        """Return the rest of the current block, or a new block in random order. Empty if no cell is open."""
+        """Return the cells left in the current block, or a new block in random order. Empty if no cell is open."""
         rest = [cell for cell in self._order(self.block) if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
             self.block += 1
@@ -193,10 +193,10 @@ class Schedule:
         return cells
 
     def fit(self, remaining_s: float) -> list[Cell]:
-        """Drop the least important cells until all others can have enough runs in time. Return the dropped cells.
+        """Drop the least important cells until the remaining time suffices for the others. Return the dropped cells.
 
-        Cells of priority 1 stay, because even a few runs of the most important cells are useful. With planned verdicts,
-        no cell is dropped; the last verdicts are postponed instead.
+        Cells of priority 1 are never dropped, because even a few of their runs are useful. If the study has verdicts,
+        the last planned verdicts are postponed and no cell is dropped.
         """
         dropped: list[Cell] = []
         if self._verdicts:

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
     from strakes.studies.neighbour import Neighbour
 
-# A plan is stopped after LIMIT_FACTOR times the expected time, but not before SHORTEST_LIMIT_S seconds.
+# A plan is stopped after LIMIT_FACTOR times its expected time, but at the earliest after SHORTEST_LIMIT_S seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Seconds to wait after an interruption of the service. Its times are rounded to seconds, and it must not overlap the
-# next plan.
+# Seconds to wait after an interruption of the service. The end of the interruption is rounded to seconds, and the next
+# plan must begin after it.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget, the time limit of a trial is twice the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
+# Time limit of a trial if the budget is small: multiple of the budget, and minimum in seconds.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
-# Prefix of the keys of further directories in ``Session.sides``; a number follows. The engine assigns the ranks.
+# Key of a further directory in ``Session.sides`` without its number. The engine assigns ranks to the directories.
 BESIDE = "beside"
-# Minimum pause between searches for other measurements: in seconds, and as a multiple of a search's duration.
+# Minimum pause between searches for other measurements: in seconds, and as a multiple of the last search's duration.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -49,8 +49,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """State of a run in progress.
 
-    Keys of ``sides``: "" for the measured file system, "against" for a second one, and ``BESIDE`` with a number for
-    further directories of the ranks.
+    Keys of ``sides``: "" for the measured file system, "against" for a second file system, and ``BESIDE`` with a number
+    for each further directory.
     """
 
     request: Request
@@ -83,7 +83,7 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return the remaining seconds of a share (0 to 1) of the budget. Negative if the share is overspent."""
+        """Return the seconds left of the given share (0 to 1) of the budget. Negative if more was spent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
@@ -116,7 +116,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # Do not stop a trial in a kept directory, because its files would remain for the next trial.
+        # A stopped trial in a kept directory would leave files there that the next trial finds, so never stop it.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = replace(session.request.impact, share=neighbour.before_visit())
         limit_s /= neighbour.share
@@ -154,14 +154,14 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
-    """Return the minimum time limit of a trial in seconds. It depends on the budget."""
+    """Return the smallest time limit of a trial, in seconds, for this budget."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
 
-    With "meanwhile", the directory is only searched if enough time has passed since the last search.
+    "meanwhile" searches the directory only if enough time has passed since the last search.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
@@ -172,7 +172,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # The next search must wait, because listing a directory of a million names takes long.
+    # Pause before the next search, because listing a directory of a million names takes long.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
@@ -193,7 +193,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record the present state of those interruptions that had not ended at the end of their trial."""
+    """Record the present state of interruptions that outlasted their trial."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

@@ -1,4 +1,4 @@
-"""Plan a study by its verdicts: the cells of each verdict, their order, time of a trial. All functions are pure."""
+"""Sort the verdicts of studies by importance, and estimate the budgets that they need. All functions are pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# A cell is postponed if all its trials take more than this share of the budget. With 0.2, five large files fill a
-# budget; with 0.05, data of 64 MiB are left out of runs of five minutes.
+# Postpone a cell whose trials together take more than this share of the budget. With 0.2, five large files use up a
+# budget. With 0.05, five-minute runs leave out data of 64 MiB.
 _LARGE_SHARE = 0.1
 
 
@@ -38,11 +38,11 @@ def verdicts_of(
     visits_s: Mapping[str, float],
     budget_s: float,
 ) -> list[Verdict]:
-    """Return the verdicts that these cells allow, most important first.
+    """Return the verdicts that the cells can decide, most important first.
 
-    For ordered options, the two ends come first, then the levels between them, then levels whose trials take a large
-    share of the budget. In each of these groups, cells of higher priority come first, and studies alternate. Cells
-    without a verdict are last.
+    First come claims, and comparisons of a question's first option with its last. Comparisons of all its options
+    follow, and then options whose trials take a large share of the budget. Each of these groups is sorted by priority
+    and alternates between studies. Cells without a verdict come last.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -83,7 +83,7 @@ def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
 
 
 def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
-    """Return results without observations. Their ids and settings suffice to list the questions and claims."""
+    """Return placeholder results without observations, which suffice to list the questions and claims."""
     measured = []
     for cell in cells:
         for measure in cell.measures:
@@ -95,7 +95,7 @@ def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
 
 
 def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
-    """Return the expected seconds of a trial of the cell, at the pilot's rates."""
+    """Return the seconds that a trial of the cell is expected to take at the pilot's rates."""
     return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
 
 

@@ -1,4 +1,4 @@
-"""Differences between the clocks of recorded machines, from outages that both a server and its clients noted."""
+"""Estimate the clock offsets of recorded machines from outages that both a server and its clients recorded."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from statistics import median
 
 from strakes.watch.reading import CounterReading
 
-# Smaller differences are ignored, because times of one outage differ by up to 25 s between a server and a client.
+# Smaller clock offsets are ignored: a server and a client record the same outage up to 25 s apart.
 _LEAST_S = 30.0
-# Largest difference that is recognized. With larger ones, different outages of a target would be taken for one.
+# Largest detected clock offset. A larger limit would match different outages of a target.
 _MOST_S = 600.0
 # A client notices a lost target within this time, with its next ping.
 _PING_S = 25.0
-# Maximum number of outages of a target that are compared. With twice the number it takes four times as long.
+# Maximum number of compared outages of a target. The time grows with its square.
 _MOST_OUTAGES = 32
 
 
 @dataclass
 class _Source:
-    """Times on the clock of one source: of its first reading, and at which targets were lost and served again."""
+    """Times on the clock of one source: its first reading, and the loss and return of each target."""
 
     first_s: float
     lost: dict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
@@ -37,7 +37,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # A client that kept its state or was evicted may have lost its connection to a server that did not restart.
+            # Ignore waits after which the client kept its state or was evicted: the server may not have restarted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 self.lost[wait.target].add(wait.began_unix_s)
                 self.back[wait.target].add(wait.ended_unix_s)
@@ -48,7 +48,7 @@ class _Source:
 
 
 def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
-    """Return source -> seconds by which its clock is ahead of the clocks of most sources, if it is 30 s or more."""
+    """Return source -> seconds by which its clock is ahead of most others, for sources that differ by 30 s or more."""
     sources: dict[str, _Source] = {}
     for reading in readings:
         sources.setdefault(reading.source, _Source(reading.time_s)).add(reading)
@@ -57,7 +57,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
     for at_s, target, server in listed:
         if at_s < last_s[target]:
-            # The readings of this server ended, and another one took over the target.
+            # Another server took over the target after the last reading of this one.
             server.lost[target].add(at_s + _PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):
@@ -67,7 +67,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
 
 
 def _link(server: _Source, client: _Source) -> tuple[float, bool] | None:
-    """Return the difference that explains most outages, the smallest if several do, and whether it is precise."""
+    """Return the smallest clock offset that explains the most outages, and whether it is precise."""
     lost, back = (
         sorted(
             at_s - seen_s
@@ -88,7 +88,7 @@ def _near(ordered: list[float], one: float) -> list[float]:
 
 
 def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tuple[float, bool]]) -> dict[str, float]:
-    """Return the differences from the clock of most sources. ``links``: server and client -> their difference."""
+    """Return each source's clock offset from the majority. ``links``: (server, client) -> (offset, precise or not)."""
     began_s = {name: source.first_s for name, source in sources.items()}
     reference = next(client for _, client in links)
     known = {reference: 0.0}
@@ -100,7 +100,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # All recordings began together, which gives the clocks of sources without precise times.
+        # All recordings began together, so their begins give the offsets of sources without precise ones.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]
@@ -108,7 +108,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
 
 
 def set_back(reading: CounterReading, seconds: float) -> CounterReading:
-    """Return the reading with all of its times earlier by some seconds."""
+    """Return the reading with ``seconds`` subtracted from all its times."""
 
     def earlier(times: Mapping[str, float]) -> dict[str, float]:
         return {target: at_s and at_s - seconds for target, at_s in times.items()}

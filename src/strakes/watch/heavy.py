@@ -1,4 +1,4 @@
-"""Find the jobs or clients that cause most of the load (heavy hitters), and report unusual rises of their load."""
+"""Find the jobs or clients that cause most of the load (heavy hitters), and report unusual rises in load."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
-# Maximum number of jobs whose load is remembered. Memory grows in proportion.
+# Maximum number of jobs in memory. Memory grows in proportion.
 _MOST_JOBS = 256
 # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
 _TOP = 20
-# Smallest reported rises: ratio of the total load to its median, and of the load of a job to its usual load.
+# Minimum ratios of a reported rise: total load to its median, and load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Windows of 15 seconds until the begin or end of a heavy load is reported. The delay grows in proportion.
+# Number of windows (15 s each) before the begin or end of a heavy load is reported.
 _WINDOWS = 2
-# A job below 25% of the reported rate is quiet. A job below 75% of its largest rate began within the window.
+# A reported job is quiet below 25 % of the reported rate. A window below 75 % of a job's largest rate is partial.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-# A load that stays unusual for this number of windows (1,800 seconds) becomes the usual one.
+# A load that stays unusual for this number of windows (1,800 s) counts as usual from then on.
 _NEW_USUAL = 120
-# Factor of the exponential decay of loads in each window. The time constant is one hour.
+# Factor by which stored loads decay in each window (time constant of one hour).
 _FORGET = math.exp(-WINDOW_S / 3600)
 
 
@@ -47,14 +47,14 @@ class HeavyJobs:
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
-        # Reported job -> begins of its latest windows, if it was quiet in all of them.
+        # Reported job -> begin times of its latest run of quiet windows.
         self._quiet_s: dict[str, list[float]] = {}
-        # Job -> its load while it was reported as heavy, and the number of seconds of that time.
+        # Job -> its load while reported as heavy, and for how many seconds.
         self._apart: dict[str, tuple[float, float]] = {}
 
     @property
     def top(self) -> list[tuple[str, float]]:
-        """Return name and share of the load of the heaviest jobs of about the last hour, highest share first."""
+        """Return (name, share of the load) of the heaviest jobs in about the last hour, highest share first."""
         total = self._total or 1.0
         heaviest = sorted(self._counted.items(), key=lambda item: item[1], reverse=True)[:_TOP]
         return [(job, weight / total) for job, weight in heaviest]
@@ -67,12 +67,12 @@ class HeavyJobs:
             self._from_s, self._grown = time_s, {}
             return []
         if 0 <= time_s - before_s <= LONGEST_S:
-            # Skip targets without an earlier reading, because the age of their counts is unknown.
+            # Skip targets without an earlier reading, because the start of their counts is unknown.
             for target in counts.keys() & before.keys():
                 earlier = before[target]
                 for job, count in counts[target].items():
                     known = earlier.get(job, 0.0)
-                    # A smaller count has been reset.
+                    # A count that fell was reset.
                     if more := count - known if count >= known else count:
                         self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s
@@ -104,14 +104,14 @@ class HeavyJobs:
     def _expected(self, job: str, others: float, usual: float) -> float:
         """Return the usual rate of a job, scaled up in proportion if the rate of the other jobs (``others``) has risen.
 
-        The load while the job was reported as heavy counts as usual only if it was reported most of the time.
+        The load while a job was reported as heavy counts only if the job was reported for most of the time.
         """
         if not self._seconds:
             return 0.0
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # Do not scale with a short history, because the present load is then a large part of the usual one.
+        # In a short history, the present load is a large part of the usual one, so do not scale.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))
@@ -165,7 +165,7 @@ class HeavyJobs:
         )
         del self._rises[job]
         self._told[job], self._quiet_s[job] = event, []
-        # Add all windows but the last one, which _count() adds.
+        # Omit the last window, because _count() adds it.
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             self._add_apart(job, rate, until_s - began_s)
         return event

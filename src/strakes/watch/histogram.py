@@ -1,4 +1,4 @@
-"""A mergeable histogram. Each bucket is 5 % wide, so percentiles are accurate to 2.5 %."""
+"""Mergeable histogram with buckets that are 5 % wide, so percentiles are accurate to 2.5 %."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
-# Smallest bucket in seconds, which also counts all smaller values.
+# Smallest value in seconds. Smaller values are counted as this value.
 _LEAST_S = 1e-7
-# Number of the bucket for failed operations, outside _BUCKETS: 1.05^100,000 seconds are longer than any latency.
+# Bucket of failed operations. It lies outside _BUCKETS: no latency is as long as 1.05^100,000 seconds.
 _FAILED = 100_000
-# Accepted bucket numbers, and limit of the counts, when a stored histogram is read.
+# Bucket numbers and maximum counts that are accepted in stored histograms.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
 
 
 @dataclass
 class Histogram:
-    """Numbers of values: bucket number -> count.
+    """Counts of values by bucket number.
 
     >>> histogram = Histogram.of([1.0] * 98 + [5.0, 9.0])
     >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.count

@@ -1,4 +1,4 @@
-"""Detect level shifts of one metric, on a logarithmic or linear scale, without its daily and weekly seasonality."""
+"""Detect level shifts of one metric on a logarithmic or linear scale, after removing daily and weekly seasonality."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value this number of values later if no change begins. The delay grows in proportion.
+# The seasonality learns each value only after this number of further values, to exclude values after a change.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05
@@ -21,8 +21,7 @@ _SMALLEST_CHANGE = 0.05
 class LevelDetector:
     """Detects level shifts of the metric ``name``.
 
-    ``alarms_a_month``: accepted number of false changes a month, up and down together. ``worse_up``: higher values are
-    worse.
+    ``alarms_a_month``: accepted false changes (up or down) per month. ``worse_up``: higher values are worse.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class LevelDetector:
         self._name, self._scale, self._worse_up = name, scale, worse_up
         self._changes = Detector(0.0)
         self._rhythm: Rhythm | None = None
-        # Unix times of the latest values; number of all values so far.
+        # Unix times of the latest values, and the number of all values.
         self._times: deque[float] = deque(maxlen=16 * REACH)
         self._count = 0
         self._waiting: deque[tuple[float, float]] = deque(maxlen=LEARN)
@@ -41,7 +40,7 @@ class LevelDetector:
         self._open: dict[Grade, WatchEvent] = {}
 
     def add(self, time_s: float, value: float) -> list[WatchEvent]:
-        """Add a value; return the change that it reveals, and the end of an earlier warning or change.
+        """Add a value; return events for a detected change and for the end of an earlier warning or change.
 
         Ignores values that are not finite and, on a logarithmic scale, values that are not above zero.
         """
@@ -64,7 +63,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # A gain that lasted this long is the usual level, and its end is a loss.
+                # A gain that lasted REACH values is the usual level, so its end is reported as a loss.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended
@@ -82,9 +81,9 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. The first values are learned together, when there are enough to know their level.
+        """Update the seasonality. The first LEARN values are learned together, once their level is known.
 
-        Values over an hour apart get no seasonality: for the daily values in docs/watch.md it lowers the precision.
+        Values over an hour apart get no seasonality: it lowers the precision in the daily values of docs/watch.md.
         """
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
@@ -101,17 +100,17 @@ class LevelDetector:
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5%.
 
-        The size is the ratio after / before, or the difference if the level before is not clearly above zero.
+        The size is after / before or, if the level before is not clearly above zero, after - before.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # Subtracting the seasonality can make values negative.
+            # Subtracting the seasonality can make the levels negative.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         sizes = [after - before, low, high]
         relative = self._scale == "log" or before > self._changes.scale
         if self._scale == "log":
-            sizes = [math.exp(min(size, 700.0)) for size in sizes]  # exp(710) overflows
+            sizes = [math.exp(min(size, 700.0)) for size in sizes]  # exp(710) would overflow
             before, after = math.exp(before), math.exp(after)
         elif relative:
             sizes = [1 + size / before for size in sizes]
@@ -153,18 +152,18 @@ def _change(size: float, *, relative: bool) -> str:
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
-# Numbers of cells of the seasonality: one cell for each hour of the day, and one for each hour of the week.
+# The seasonality has a cell for each hour of the day and a cell for each hour of the week.
 _CYCLES_H = (24, 168)
-# Weight of the prior (no seasonality): 50% of a deviation is learned after this number of values.
+# Weight of the prior (no seasonality), in values: after eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
-# Values that a cell remembers: one each week for half a year. Doubling it halves the speed of adaptation.
+# Weight limit of a cell, in values: half a year of weekly values. Doubling it halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
-# A cell clips deviations to this multiple of the mean absolute deviation: 11% of normal values are clipped.
+# Deviations are clipped to this multiple of the mean absolute deviation, which affects 11 % of normal values.
 _CLIP = 2.0
 
 
 class Rhythm:
-    """Seasonality: mean deviations for each hour of the day, and mean residuals of these for each hour of the week."""
+    """Seasonality: mean deviation in each hour of the day, plus mean residual in each hour of the week."""
 
     def __init__(self) -> None:
         self._means = [[0.0] * hours for hours in _CYCLES_H]

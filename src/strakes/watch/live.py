@@ -1,4 +1,4 @@
-"""Live watch: reads counters, runs probes, and sends events to the store, metrics and people. Errors do not end it."""
+"""Live watch: read counters, run probes, and report events to the store, metrics and people. Errors do not end it."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
-# Maximum duration of a stored row in seconds, even if the clock is set.
+# Maximum duration of a stored row in seconds. A clock step could exceed it.
 _MOST_ROW_S = 600.0
-# Seconds for which metrics show an alarm that was over when it was reported; otherwise no scrape would see the alarm.
+# Seconds for which metrics show an alarm that was reported only after its end, so that a scrape sees it.
 _NEWS_S = 300.0
-# Maximum number of seconds until a source that could not be read is read again.
+# Maximum seconds between attempts to read a source that failed.
 _SOON_S = 30.0
 # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_OPEN = 1000
-# Maximum number of targets, and maximum length of an error message, that are kept from one reading.
+# Limits for one reading: number of targets, and length of an error message in characters.
 _MOST_FULL, _MOST_SAID = 500, 300
 # Tolerances in seconds: a busy machine wakes a process late, and NTP slews the wall clock.
 _LATE_S, _STEP_S = 5.0, 2.0
-# Number of successive minutes that must miss a service level to raise an alarm, or meet the level to end the alarm. For
-# longer times, Prometheus can compute error budgets from the metric strakes_watch_service_level_met.
+# An alarm begins after this number of successive minutes that miss a service level, and ends after as many that meet
+# it. Prometheus can compute error budgets over longer times from strakes_watch_service_level_met.
 _MINUTES = 5
 
 
 @dataclass(frozen=True)
 class Break:
-    """Seconds for which this process was stopped, and by which the wall clock was set forward (negative: back)."""
+    """Seconds during which this process was stopped, and step of the wall clock in seconds (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -65,7 +65,7 @@ class Clocks:
         self._apart_s = clock() - steady()
 
     def rest(self, seconds: float) -> Break:
-        """Sleep for some seconds; return for how long the process was stopped and by how much the clock was set.
+        """Sleep for ``seconds``; return how long the process was stopped beyond that, and the step of the wall clock.
 
         >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
         >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)
@@ -81,17 +81,17 @@ class Clocks:
 
 
 class ServiceAlarms:
-    """Raises alarms about missed service levels. ``met``: service level -> 1 if the last minute met it, else 0."""
+    """Raises alarms about missed service levels. ``met``: service level -> 1 if met in the last minute, else 0."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels
         self.met: dict[str, float] = {}
-        # Service level -> number of successive minutes that contradict its state (alarm or no alarm).
+        # Service level -> successive minutes missed without an alarm, or met during an alarm.
         self._against: Counter[str] = Counter()
         self._open: dict[str, WatchEvent] = {}
 
     def add(self, row: Minute, now_s: float) -> list[WatchEvent]:
-        """Add a minute; return the alarms that begin or end."""
+        """Judge the service levels in one minute; return the alarms that begin or end."""
         events = []
         for level in self._levels:
             exceeded = is_exceeded(level, row)
@@ -115,7 +115,7 @@ class ServiceAlarms:
 
 
 class LiveWatch:
-    """A live watch of directories. Call ``step`` every second. ``close`` ends the probes and removes their files."""
+    """Live watch of directories. Call ``step`` every second, and ``close`` to end the probes and remove their files."""
 
     def __init__(
         self,
@@ -136,13 +136,13 @@ class LiveWatch:
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
         self._service = ServiceAlarms(levels)
-        # All watches with this store use the same name, so a restarted watch can remove the workspace of a killed one.
+        # The workspace is named after the store, so that a restarted watch can remove the workspace of a killed one.
         run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [DirectoryProbe(directory, run) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[str, Histogram] = {}
-        # Unfinished events; alarms that were over when they were reported, with the time until which metrics show them.
+        # Unfinished events; alarms that had ended when reported, each with the time until which metrics show it.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
         self._reported: Counter[str] = Counter()
@@ -162,10 +162,10 @@ class LiveWatch:
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # If the clock was set back, read the source now.
+            # A due time too far ahead means that the clock was set back.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # The source adapts every_s to the cost of its readings. After an error the source is read again soon.
+                # The source adapts every_s to the cost of its readings. After an error, do not wait that long.
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
@@ -188,7 +188,7 @@ class LiveWatch:
         self._report([*events, *self._end_minute(now_s)], now_s)
 
     def _close_earlier(self) -> None:
-        """Store an end for unfinished events of the previous watch. This watch reports events that last as new ones."""
+        """Store an end for the previous watch's unfinished events. This watch reports those that last as new events."""
         until_s = self._kept_until_s or 0.0
         events = self._ring.events()
         if self._kept_until_s is not None:
@@ -199,7 +199,7 @@ class LiveWatch:
                 self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
 
     def _before(self, now_s: float) -> list[WatchEvent]:
-        """Return an event if nothing was stored for over a minute before this watch. Only the first call does so."""
+        """In the first call, return a gap event if nothing was stored for over a minute before this watch."""
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
@@ -267,7 +267,7 @@ class LiveWatch:
             for word, share in (("median", 0.5), ("p95", 0.95))
             if math.isfinite(value := histogram.percentile(share))
         }
-        # Count the waiting times of hanging operations, so that service levels include them.
+        # Include the waiting times of hanging operations in the service levels.
         for probe in self._probes:
             for kind, wait_s in probe.waits_s(now_s).items():
                 self._count(figures, probe, kind, wait_s)
@@ -275,7 +275,7 @@ class LiveWatch:
         if not figures and not read:
             return []
         events = []
-        # Store a row even without latencies, to show that the watch ran.
+        # A row without latencies shows that the watch ran.
         row = RingRow(began_s, min(max(now_s - began_s, 1.0), _MOST_ROW_S), figures)
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")

@@ -32,24 +32,24 @@ _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
 _PROC = re.compile(_DISK.pattern + r"|cpu\d* ")
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
-# Lustre quotes names with special characters. Only escaped quotes and backslashes are unescaped.
+# Lustre quotes names with special characters. In quoted names, unescape only quotes and backslashes.
 _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
-# Requests that servers send to each other, or that clients send without work.
+# Requests between servers, and requests that idle clients send.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("mdt-", "filter-")
-# First character of a line that belongs to the value of a parameter.
+# First character of a line that continues the value of a parameter.
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
-    """Return the reading in output of ``lctl get_param``, which lines of /proc/diskstats may follow."""
+    """Return the reading in the output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     lines, of_proc = list[str](), False
     for line in text.splitlines():
-        # Lines of /proc do not continue the value of the parameter before them.
+        # Lines of /proc end the value of the preceding parameter.
         of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
         if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
             lines.append(line)
@@ -74,7 +74,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Return the reading in Lustre parameters and in lines of /proc/diskstats (``disks``: disk -> its numbers)."""
+    """Return the reading in Lustre parameters and /proc/diskstats. ``disks``: disk -> its numbers as text."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     served: dict[str, float] = {}
@@ -89,11 +89,11 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         kind, last = parameter.partition(".")[0], parameter.rpartition(".")[2]
         target = device(parameter)
         if ".exports." in parameter:
-            # Skip the counters of single clients of a target.
+            # Skip counters for a single client of a target.
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
-                # The target is serving, even if its counters cannot be parsed.
+                # Record that the target serves, even if parsing its counters fails.
                 serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
@@ -107,13 +107,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 if not recovery.serving:
                     recovering.add(target)
                 elif recovery.started_unix_s is not None and recovery.duration_s is not None:
-                    # Both numbers are truncated to whole seconds, so add one.
+                    # Lustre truncates both numbers to whole seconds, which loses about one second.
                     recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # If there are several connections to a target, use the latest. One lost connection means disconnected.
+                # Of several connections to a target, use the latest. If any is lost, the target counts as disconnected.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -132,7 +132,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
         locks=_locks(params),
-        # Truncated output may lack serving targets; complete output without targets means that no target serves here.
+        # Truncated output may lack serving targets, so it does not show that no target serves here.
         serving=None if params.cut_off else serving,
         served=served,
         recovering=frozenset(recovering),
@@ -155,7 +155,7 @@ def disk_lines(diskstats: str) -> dict[str, str]:
 
 
 def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
-    """Count reads, writes and flushes as requests. Busy time is the time with at least one request in flight."""
+    """Return the work of each disk. Requests: reads, writes and flushes. Busy time: time with any request in flight."""
     work = {}
     for name, words in disks.items():
         numbers = [float(word) for word in words.split()]
@@ -184,7 +184,7 @@ def _work(stats: Stats) -> Work:
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
     r"""Parse job_stats; return job -> operations, and job -> bytes.
 
-    Lustre 2.7 to 2.12 have no separate lines for reads and writes, so the samples of read_bytes and write_bytes count.
+    Lustre 2.7 to 2.12 have no lines "read" and "write", so count the samples of read_bytes and write_bytes there.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
     >>> _jobs(f'- job_id: "b \\"x\\""\n{line}'), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")
@@ -213,7 +213,7 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
-    """Return PREFIX -> value of PREFIX + ``part`` / value of PREFIX + ``whole``, if both parameters exist."""
+    """Return the ratio of the parameters PREFIX + ``part`` and PREFIX + ``whole`` by PREFIX, if both exist."""
     ratios = {}
     for parameter, text in params.values.items():
         other = params.values.get(parameter.removesuffix(whole) + part, "")
@@ -223,7 +223,7 @@ def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
 
 
 def _locks(params: Params) -> dict[str, float]:
-    """Return server namespace -> share of its locks that is granted. In client namespaces the limit is no capacity."""
+    """Return server namespace -> granted share of its lock limit. In client namespaces the limit is no capacity."""
     granted = _ratios(params, ".pool.granted", ".pool.limit")
     shares = {name.removeprefix("ldlm.namespaces."): share for name, share in granted.items()}
     return {name: share for name, share in shares.items() if name.startswith(_SERVER_NAMESPACES)}

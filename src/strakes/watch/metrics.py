@@ -25,7 +25,7 @@ _MOST_CONNECTIONS = 16
 
 @dataclass
 class Now:
-    """Values for the next scrape: label or labels -> value for each metric family. Updates replace the whole object."""
+    """Values for the next scrape: labels -> value for each metric family. To update them, replace the whole object."""
 
     latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     alarms: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Now:
     service_s: Mapping[str, float] = field(default_factory=dict)
 
 
-# Field of Now -> name, labels and help of its metric family. Prometheus reserves the labels "quantile" and "job".
+# Metric family (name, labels, help) of each field of Now. Prometheus reserves the labels "quantile" and "job".
 _FAMILIES = {
     "latencies": (
         "latency_seconds directory operation percentile",
@@ -65,7 +65,7 @@ _FAMILIES = {
 
 
 class Metrics:
-    """A collector for prometheus-client that returns the values in ``now``. Any thread may set ``now``."""
+    """Collector for prometheus-client that exports the values in ``now``. Any thread may set ``now``."""
 
     def __init__(self) -> None:
         self.now = Now()
@@ -110,14 +110,14 @@ def serve(metrics: Metrics, address: str, port: int) -> int:
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = 5.0  # seconds without data until a connection is closed
+    timeout = 5.0  # close a connection after this number of seconds without data
 
     def log_message(self, *_: object) -> None:
         """Do not log scrapes."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """HTTP server with a limit of connections, which start_http_server lacks. Beyond it, the oldest one is closed."""
+    """HTTP server that closes the oldest connection above a limit. start_http_server has no limit."""
 
     daemon_threads = True
 

@@ -1,9 +1,8 @@
 """Outages of targets: one state machine for each target, fed by servers, clients and probes.
 
-Each source reports that a target served or did not serve at some time. These times bound the outage: it began between
-the last time at which the target served and the first time at which it did not; the bounds of the end are similar.
-Simultaneous outages, such as those of all targets of one server, are one event, reported when it begins and when it
-ends.
+Each source reports times at which a target served or did not serve. These times bound the outage: it began after the
+last time at which the target served, and before the first time at which it did not. The end is bounded in the same way.
+Simultaneous outages, such as outages of all targets of a server, are one event, reported at its begin and at its end.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from strakes.targets.description import Interruption
 from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
-# Outages found within this time are one event. Sources are read every 10 s.
+# Outages detected within this number of seconds are one event. Sources are read every 10 s.
 _GROUP_S = 20.0
-# Sources report the end of an outage within this time: a client pings its targets every 25 s.
+# Sources report the end of an outage within this number of seconds: a client pings its targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
-# Outages that began further apart than this are different events.
+# Outages that began more than this number of seconds apart are different events.
 _SAME_ONSET_S = 60.0
-# The interval of readings of a client. A client that reconnects within this time, to a server that has not restarted,
-# had no outage. A target that has served for this time again has a new outage when it fails again.
+# Interval between a client's readings in seconds. A client that reconnects sooner to a server that did not restart had
+# no outage. After serving for this time, a target that fails again has a new outage.
 _SHORT_S = 10.0
-# Operations in a directory that wait this long are an outage, even if no target has an outage.
+# Operations that wait this number of seconds are an outage of the directory, even without an outage of a target.
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
 _CLOCKS_DIFFER_S = 60.0
@@ -37,8 +36,10 @@ _MOST_NAMES = 12
 
 @dataclass
 class _Outage:
-    """One outage of a target. ``up_s``: last time at which the target served before. ``down_s``, ``still_s``: first and
-    last time at which it did not serve. ``back_s``: first time at which it served again, or None.
+    """One outage of a target.
+
+    ``up_s``: last time before the outage at which the target served. ``down_s``, ``still_s``: first and last time at
+    which it did not serve. ``back_s``: first time at which it served again, or None.
     """
 
     target: str
@@ -48,22 +49,22 @@ class _Outage:
     down_s: float
     still_s: float
     back_s: float | None = None
-    # When a server listed the target again. The target was unmounted before this time, and in recovery after it.
+    # Time when a server listed the target again: the target was mounted, and its recovery began.
     mounted_s: float | None = None
-    # Number of server readings without the target; whether the last reading lacked it or reported its recovery.
+    # Number of the server's readings without the target; whether the last one lacked it or reported its recovery.
     misses: int = 0
     missing: bool = False
-    # For each client (source), when its wait ended; infinite while it waits.
+    # Client (source) -> time when its wait ended, infinite while it waits.
     waits: dict[str, float] = field(default_factory=dict)
     sure: bool = False
-    # Whether the target has a newer outage.
+    # The target has a newer outage.
     superseded: bool = False
     evicted: bool = False
-    # Whether a client replayed its requests, as it does only to a server that has restarted.
+    # A client replayed its requests, which it does only after a restart of the server.
     restarted: bool = False
-    # Whether it may have begun before all that is recorded, so ``up_s`` is a guess.
+    # The outage may have begun before the recording, so ``up_s`` is a guess.
     earlier: bool = False
-    # The clocks of its sources differ at least by this time.
+    # Lower bound, in seconds, for the difference between the clocks of its sources.
     apart_s: float = 0.0
     new_server: str = ""
     event: WatchEvent | None = None
@@ -79,7 +80,7 @@ class _Outage:
         return self.target.startswith("/")
 
     def is_settled(self, now_s: float) -> bool:
-        """Return whether the outage is over, and all sources have had enough time to report its end."""
+        """Return whether the outage ended long enough ago for all sources to report its end."""
         return self.superseded or (not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S)
 
     def unserved(self, now_s: float) -> None:
@@ -89,13 +90,13 @@ class _Outage:
 
 @dataclass(frozen=True)
 class _Served:
-    """A target that a server lists: when last seen there, when its counters started, when its last recovery ended."""
+    """A target that a server lists: times of its last reading, its counters' start and its last recovery's end."""
 
     server: str
     seen_s: float
     start_s: float
     recovered_s: float | None
-    # Its number of requests, which has grown in every reading since ``busy_since_s``.
+    # Number of requests. It grew in every reading since ``busy_since_s``.
     requests: float
     busy_since_s: float
 
@@ -105,7 +106,7 @@ class Outages:
 
     def __init__(self) -> None:
         self._served: dict[str, _Served] = {}
-        # The newest outage of each target, and older ones whose end has not been reported yet.
+        # The newest outage of each target; older outages whose end has not been reported yet.
         self._open: dict[str, _Outage] = {}
         self._superseded: list[_Outage] = []
         self._closed_s: dict[str, float] = {}
@@ -125,7 +126,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # A client with several connections to a target waits while any connection waits, so add unfinished waits last.
+        # A client with several connections waits while any of them waits, so add unfinished waits last.
         for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
             self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
@@ -133,14 +134,15 @@ class Outages:
     def _add_served(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
         for target, counted_s in serving.items():
             known = self._served.get(target)
-            # Counters that cannot be read have no start time; keep the known one.
+            # Unreadable counters have no start time, so keep the known one.
             start_s = counted_s or (known.start_s if known else 0.0)
             recovered_s = reading.recovered.get(target, known.recovered_s if known else None)
             recovers = target in reading.recovering
             outage = self._open.get(target)
             closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
             reset = known is not None and start_s > known.start_s + 1
-            # A remounted target was missing or goes through recovery. Otherwise its counters were cleared by hand.
+            # Restarted counters mean a remount if the target was missing or is in recovery. Else an operator cleared
+            # them.
             away = recovers or (outage is not None and outage.misses > 0)
             restarted = (
                 reset and start_s > closed_s and (away or (known is not None and recovered_s != known.recovered_s))
@@ -150,7 +152,7 @@ class Outages:
                 outage = self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
             if known and outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
-                    # The counters were not reset, so the earlier reading without the target was incomplete.
+                    # The counters did not restart, so the earlier reading without the target was incomplete.
                     del self._open[target]
                     outage = None
                 else:
@@ -163,14 +165,14 @@ class Outages:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else reading.time_s
             requests = reading.served.get(target, 0.0)
-            # A target that is read rarely may have been unavailable in between.
+            # Between readings that are far apart, the target may have been unavailable.
             busy = known is not None and requests > known.requests and reading.time_s - known.seen_s <= _GROUP_S
             busy_since_s = known.busy_since_s if known and busy and not recovers and not restarted else reading.time_s
             self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
 
     @staticmethod
     def _listed(outage: _Outage, reading: CounterReading, start_s: float) -> None:
-        """Record that a server lists the target again. Its clients wait until its recovery has ended."""
+        """Record that a server lists the target again. Clients still wait until the recovery ends."""
         if outage.mounted_s is None:
             known = outage.down_s <= start_s <= reading.time_s
             outage.mounted_s = start_s if known else outage.still_s if outage.misses else reading.time_s
@@ -200,7 +202,7 @@ class Outages:
         outage = self._ongoing(target, began_s)
         if outage is None:
             known = self._served.get(target)
-            # The client notices an outage with its next request or ping.
+            # The outage began earlier than the wait: the client notices it with its next request or ping.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
@@ -228,7 +230,7 @@ class Outages:
             outage.back_s = max(outage.back_s or 0.0, ended_s + wait.within_s)
 
     def _ongoing(self, target: str, unserved_s: float) -> _Outage | None:
-        """Return the open outage of a target that was not served at ``unserved_s``, unless it was over before."""
+        """Return the target's open outage, or None if it ended well before ``unserved_s``."""
         outage = self._open.get(target)
         if outage is None or outage.lasts or outage.back_s is None or unserved_s < outage.back_s + _SHORT_S:
             return outage
@@ -244,7 +246,7 @@ class Outages:
         return outage
 
     def _is_cut_off(self, outage: _Outage) -> bool:
-        """Return whether only the client is cut off: the target has served others during all of its wait."""
+        """Return whether only the client was cut off, because the target served others throughout the client's wait."""
         known = self._served.get(outage.target)
         if known is None or not outage.waits or outage.misses or outage.superseded or outage.restarted:
             return False
@@ -257,17 +259,17 @@ class Outages:
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
         for outage in new if lasting else ():
             if outage.is_directory:
-                # The directory hangs because of the target, so it belongs to the event of the target.
+                # A target's outage explains why the directory hangs, so both are one event.
                 outage.event = lasting[0]
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
-        # A server whose clock differs may report the outage later.
+        # Report a cut-off client later: a server whose clock differs may still report the outage.
         new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
         new.sort(key=lambda outage: outage.down_s, reverse=True)
         same = (outage for outage in new if outage.down_s - new[-1].down_s <= _SAME_ONSET_S)
-        group = list({outage.target: outage for outage in same}.values())  # the oldest of each target
+        group = list({outage.target: outage for outage in same}.values())  # the oldest outage of each target
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
@@ -329,7 +331,7 @@ def _clients(outages: Sequence[_Outage]) -> str:
 
 
 def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: bool) -> WatchEvent:
-    """Return the event with its end and with bounds of the durations; targets that returned together share bounds."""
+    """Return the event with its end and the bounds of its duration, which targets that returned together share."""
     shown = sorted(_shown(group), key=lambda outage: outage.back_s or now_s)
     together: list[list[_Outage]] = []
     for outage in shown:
@@ -354,18 +356,18 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 
 
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
-    """Return bounds in seconds that hold for the duration of each outage. The upper one may be infinite."""
+    """Return bounds in seconds that contain the durations of all these outages. The upper bound may be infinite."""
     low_s, high_s = math.inf, 0.0
     for outage in outages:
-        # A difference of clocks is only known up to the interval of readings.
+        # Readings show the difference between clocks only to within their interval.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # That the server listed the target says nothing about this client.
+            # The server's list of targets does not bound the wait of a client that was cut off.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
-        # If the bounds still contradict each other, the clocks differ by more: each bound may be the other one.
+        # If the lower bound exceeds the upper one, the clocks differ even more, so exchange the bounds.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
     return low_s, high_s
@@ -379,7 +381,7 @@ def _in_words(low_s: float, high_s: float) -> str:
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return the names of targets as text, at most 12 of them.
+    """Return up to 12 target names as text, and the number of the others.
 
     >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')

@@ -13,9 +13,9 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
-# Maximum number of rows in a table of the page. Its size grows in proportion.
+# Maximum number of rows in a table. The size of the page grows in proportion.
 _MOST_EVENTS = 500
-# Maximum age of the last stored row in seconds while the watch runs. The watch stores a row each minute.
+# If the last stored row is older than this number of seconds, the watch does not run. It stores a row each minute.
 _RUNS_S = 600.0
 
 
@@ -32,7 +32,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     others = len(events) - len(alarms) - len(gaps)
     watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
-    # If the watch does not run, it is unknown whether unfinished events have ended.
+    # Without a running watch, it is unknown whether unfinished events have ended.
     runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
     lasts = "lasts" if runs else "not known"
     return render_page(
@@ -63,7 +63,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     if event.kind == "gap" and event.subject == CLOCK:
-        # A clock step has no duration.
+        # Gaps from clock steps have no duration.
         long = ""
     text = f"{event.text} (a gain)" if event.gain else event.text
     return _when(event.began_s), long, event.kind, text, event.certainty, event.alarm

@@ -1,4 +1,4 @@
-"""The probe of one directory: a few operations per second, and events for operations that hang or fail."""
+"""Probe one directory with a few operations per second, and report operations that hang or fail."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from strakes.watch.values import WatchEvent
 RATE_PER_S = 1.0
 # Kind of operation of the probe -> its name in metrics and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
-# Seconds until a failed probe is restarted, and seconds without failed operations until the failure has ended.
+# Seconds until a failed probe is restarted. A failure of operations ends after this time without another one.
 _AGAIN_S = 60.0
 # Interval in seconds between checks of the mount point.
 _MOUNTED_EACH_S = 10.0
 # An operation that waits for this number of seconds is reported as hanging.
 _HANGS_S = 15.0
-# If its operations take longer than this number of seconds, the probe pauses. --neighbour does the same.
+# The probe pauses if its operations take longer than this number of seconds, as with --neighbour.
 _SLOW_S = 5.0
-# Seconds for which a probe catches up after the watch was stopped. Its operations in this time do not count.
+# Seconds that the probe needs to catch up after the watch was stopped. Operations in this time are ignored.
 _DRAINED_S = 2.0
-# Errors of a directory that was removed or replaced.
+# Errors that show that the directory was removed or replaced.
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
-# Errors of creating a file that also affect other users of the file system.
+# Errors on creating a file that other users of the file system would also get.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
-# Kind of the first operation, as long as its real kind is not known.
+# Placeholder for the kind of the first operation until it is known.
 _ANY = ""
 
 
 class MountCheck:
-    """Detects that the file system of a directory was unmounted, so that the path leads to another file system."""
+    """Detects that a file system was unmounted, after which the path of the directory is on another one."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = os.path.abspath(directory)
         self._mount_point = find_mount(read_mounts(), self._directory).mount_point
 
     def why_not(self) -> str:
-        """Return why the path leads to another file system, or "" if it does not or autofs will mount the right one."""
+        """Return an error if the file system was unmounted, else "". Also "" for autofs, which mounts on access."""
         mount = find_mount(read_mounts(), self._directory)
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -76,7 +76,7 @@ class CreateTest:
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Kill the child, because its file system was unmounted. A file that it has created is not removed."""
+        """Kill the child after its file system was unmounted. A file that it created is not removed."""
         if self._child is not None:
             self._child.kill()
         self._child = None
@@ -84,8 +84,7 @@ class CreateTest:
     def run(self) -> int:
         """Create a file; return the error number, or 0 for success.
 
-        Raises MeasurementError if the file system does not answer within the time limit. The child then continues to
-        wait, and the next call waits for the same child.
+        Raises MeasurementError if the file system does not answer in time. The next call then waits for the same child.
         """
         path = str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}")
         self._child = self._child or calls.begin("try", path, MARKER_NAME, stderr=subprocess.PIPE)
@@ -99,7 +98,7 @@ class CreateTest:
 
 
 class DirectoryProbe:
-    """The probe of ``directory``. ``run``: name of the run in its workspace. ``missed``: number of failures."""
+    """Probe of ``directory``. ``run``: name of the run in its workspace. ``missed``: failures of the probe itself."""
 
     def __init__(self, directory: Path, run: str) -> None:
         self.directory = directory
@@ -108,7 +107,7 @@ class DirectoryProbe:
         self._mount, self._test = MountCheck(directory), CreateTest(directory)
         self._stack: ExitStack | None = None
         self._probe: Probe | None = None
-        # The current workspace, or the previous one if some of its files may be left.
+        # The current workspace, or the previous one while its files may still exist.
         self._workspace: Workspace | None = None
         self._again_s = self._mounted_s = 0.0
         self._stopped_s = -math.inf
@@ -119,7 +118,7 @@ class DirectoryProbe:
         self._control = Control()
         # Kinds of operation whose last operation was slow.
         self._slow: set[str] = set()
-        # Kind of operation -> due time of the next operation, and due time of the operation that hangs.
+        # Kind of operation -> due time of the next one; kind of operation -> due time of the one that hangs.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf
@@ -137,12 +136,12 @@ class DirectoryProbe:
             taken = self._probe.take()
         except StrakesError as error:
             self.stop()
-            # The error of a failed operation is more specific than the error of the probe.
+            # Prefer the error of a failed operation, which is more specific than the probe's.
             fails = str(self._failing[0].evidence["why"]) if self._failing else ""
             return [], self._failed(self._mount.why_not() or fails or error.why or error.what, now_s)
         operations = [operation for operation in taken if operation.due_s > self._stopped_s + _DRAINED_S]
         if any(operation.errno in _GONE for operation in operations):
-            # The directory is gone, so the latencies are meaningless. The next start of the probe reports the error.
+            # The directory is gone, so discard the latencies. The next start of the probe reports the error.
             self.stop()
             self._again_s = now_s + _MOUNTED_EACH_S
             return [], []
@@ -152,7 +151,7 @@ class DirectoryProbe:
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
         """Pause the probe if its operations are slow, to spare other users; return an event for the pause."""
         for operation in operations:
-            # The time for which an operation is queued behind a slow one does not count.
+            # Ignore the time that an operation was queued behind a slow one.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -169,7 +168,7 @@ class DirectoryProbe:
         return [self._event(now_s, text, self._again_s)]
 
     def hang(self, now_s: float) -> Interruption | None:
-        """Return the interruption while operations hang, and once more with its end; None otherwise."""
+        """Return the interruption while operations hang, once more with its end afterwards, and then None."""
         self._hanging_s |= {
             kind: self._hanging_s.get(kind, next_s)
             for kind, next_s in self._next_s.items()
@@ -184,7 +183,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds that its hanging operation waits; infinite for refused creates."""
+        """Return the seconds that the hanging operation of each kind has waited. Creates that fail wait infinitely."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
@@ -223,13 +222,13 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # If the engine ended before the operation, the wait lasted until the next operation was due.
+                # If the engine ended first, the operation was not logged, so its wait ended when the next one was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
 
     def _failures(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-        """Return an event when operations begin to fail, and the event with its end when failures have stopped."""
+        """Return an event when operations begin to fail, and the same event with its end when they no longer fail."""
         failed = [operation for operation in operations if not operation.acknowledged]
         if failed and self._failing is not None:
             self._failing = (self._failing[0], self._failing[1] + len(failed), now_s)
@@ -258,7 +257,7 @@ class DirectoryProbe:
             if why_not := self._mount.why_not():
                 self._test.forget()
                 raise EnvironmentLacksError(why_not)
-            # Ignore other errors here: creating the workspace raises them again.
+            # Creating the workspace raises other errors again, so ignore them here.
             self._refused = self._test.run() in _REFUSALS
             with interrupts_deferred():
                 workspace = stack.enter_context(self._make_workspace())
@@ -281,13 +280,13 @@ class DirectoryProbe:
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
-        # Checking the mount point is cheap, so retry soon. After a hang, start the probe at the first answer.
+        # If nothing is mounted, retry soon, because the check is cheap. After a hang, start at the first answer.
         self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s
         self.missed += 1
         known, event = self._gap, self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
-        # The event is reported with the first reason, and its end with the last reason.
+        # The begin of the event is reported with the first reason, the end with the last one.
         self._gap = replace(known or event, evidence={"why": why})
         return [] if known else [self._gap]
 
@@ -295,7 +294,7 @@ class DirectoryProbe:
         return WatchEvent("gap", f"probe of {self.directory}", now_s, now_s, text, ended_s)
 
     def _make_workspace(self) -> Workspace:
-        """Remove what an earlier workspace or a killed watch has left, and create the workspace."""
+        """Create the workspace after removing files of an earlier workspace or of a killed watch."""
         if self._workspace is not None and (left := self._workspace.remove()):
             raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
         self._workspace = Workspace.create(self.directory, self._run, links=False)

@@ -1,4 +1,4 @@
-"""A reading of the counters of one source, and differences of counters over windows of at least 15 s."""
+"""Counters read from one source, and their differences over windows of at least 15 s."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_S = 20 * WINDOW_S
 
 @dataclass(frozen=True)
 class OfKind:
-    """Requests of one kind: number, total seconds, sum of squared seconds, and bytes (0: unknown)."""
+    """Requests of one kind: number, sum of seconds, sum of squared seconds, and bytes moved (0: unknown)."""
 
     requests: float
     busy_s: float
@@ -35,7 +35,7 @@ class OfKind:
 
     @property
     def variance_s2(self) -> float:
-        """Return the variance of the sum ``busy_s``, estimated from the times of the requests."""
+        """Return the estimated variance of ``busy_s``, from the variance of the requests' service times."""
         mean_s = self.busy_s / self.requests
         if self.requests < 2:
             return self.squares_s2
@@ -47,7 +47,7 @@ _NONE = OfKind(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Work:
-    """Counters of a target or disk since their last reset: number of requests, and total seconds of work.
+    """Counters of a target or disk since their last reset: number of requests, and seconds spent on them.
 
     ``kinds``: the counters of each kind of request, if available.
     """
@@ -57,7 +57,7 @@ class Work:
     kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
     def since(self, earlier: Work) -> Work:
-        """Return the difference from an earlier reading. If the counters were reset, they count from zero."""
+        """Return the difference from an earlier reading, or the present values if the counters were reset."""
         if self.requests < earlier.requests:
             return self
         kinds = {
@@ -70,7 +70,7 @@ class Work:
 
 @dataclass(frozen=True)
 class CounterReading:
-    """The counters of a source at ``time_s``. Counters grow until they are reset.
+    """The counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
     ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes. ``clients``:
     client -> requests. ``full`` and ``locks``: name -> used share of the space or locks. ``serving``: target -> last

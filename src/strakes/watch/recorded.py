@@ -1,4 +1,4 @@
-"""Read recorded counters: a file per machine, maybe gzipped, of `### UNIX-TIME` lines and `lctl get_param` output."""
+"""Read recorded counters: for each machine a text or gzip file of `### UNIX-TIME` lines and `lctl get_param` output."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from strakes.watch.reading import DISKS, CounterReading
 MARK = "### "
 # Upper limit of Unix times in seconds. datetime can format all times below it.
 _FURTHEST_S = 1e11
-# Maximum number of characters in a line. Lines of job statistics have some hundred.
+# Maximum number of characters in a line. Lines of job statistics have a few hundred.
 _MOST_LINE = 1 << 20
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
-# Memory in bytes of a line in a list, in addition to its characters.
+# Overhead of a line in a list, in bytes.
 _LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
@@ -37,7 +37,7 @@ _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 
 @dataclass
 class Contents:
-    """Time span of recordings, and the kinds of counters in them."""
+    """Time span of recordings, and the kinds of counters that they contain."""
 
     first_s: float = math.inf
     last_s: float = -math.inf
@@ -79,7 +79,7 @@ class Contents:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether the file is a recording, by its first line. Raises BadInputError if it cannot be read."""
+    """Return whether the first line of the file is that of a recording. Raises BadInputError if it cannot be read."""
     with open_lines(path) as lines:
         return next(lines, "").startswith(MARK)
 
@@ -87,7 +87,7 @@ def is_recording(path: Path) -> bool:
 def readings(paths: Sequence[Path], ahead_s: Mapping[str, float] | None = None) -> Iterator[CounterReading]:
     """Yield the readings of all files in order of time. Raises BadInputError if a file cannot be read.
 
-    ``ahead_s``: source -> seconds by which its clock is ahead, which are subtracted from its times.
+    ``ahead_s``: source -> clock offset in seconds, which is subtracted from the source's times.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(open_lines(path)) for path in paths]
@@ -101,7 +101,7 @@ def readings(paths: Sequence[Path], ahead_s: Mapping[str, float] | None = None) 
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
     """Open a text file that may be gzipped; yield an iterator over its lines.
 
-    Opening and iterating raise BadInputError, also for lines that are so long that they could exhaust the memory.
+    Opening and iterating raise BadInputError, for example for a line too long for the memory.
     """
     try:
         with open_regular(path) as file:
@@ -135,7 +135,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     for number, line in enumerate(text, 1):
         where = f"{path}:{number}"
         if not line.startswith(MARK):
-            # Shorten white space: the parser of the line takes quadratic time in the length of white space.
+            # Collapse white space, because the parser's time is quadratic in its length.
             lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_BYTES
             if size > _MOST_READING:
@@ -160,7 +160,7 @@ def _time(line: str, where: str) -> float:
 
 
 def unix_seconds(number: float) -> float:
-    """Convert Unix time in s, ms, us or ns to seconds. The size shows the unit: 1e11 s would be the year 5138.
+    """Convert Unix time in s, ms, us or ns to seconds. The unit follows from the size: 1e11 s is the year 5138.
 
     >>> unix_seconds(1704067200), unix_seconds(1704067200000), unix_seconds(1704067200000000000)
     (1704067200.0, 1704067200.0, 1704067200.0)

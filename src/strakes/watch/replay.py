@@ -1,6 +1,6 @@
-"""Replay a CSV file: run its columns through the detectors, row by row.
+"""Replay a CSV file: split its rows into series, and run the detector of level shifts over each series.
 
-Formats are not guessed: numbers have a decimal point and no unit; times are Unix time or ISO 8601.
+Numbers must have a decimal point and no unit; times must be Unix time or ISO 8601.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
-# Maximum number of rows: four series, one value per minute, for a year. Memory grows in proportion.
+# Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
 MOST_ROWS = 2_000_000
-# A change to the worse that begins within three days of the previous one belongs to the same alarm.
+# Changes to the worse that begin within three days of the previous one count as one alarm.
 _ONE_ALARM_S = 3 * 86400.0
-# Largest accepted value; counters have 8 bytes. Powers and sums of such values are finite.
+# Largest accepted value (counters have 8 bytes), so that powers and sums of values stay finite.
 _MOST_VALUE = 2.0**64
-# First and last accepted Unix time. Lower numbers (before 1980) are no Unix times: spreadsheets write days since 1900.
+# First (1980) and last (9999) accepted Unix time. Smaller numbers are probably days since 1900, as spreadsheets write;
 # datetime ends at the year 9999.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
-# Accepted number and share of rows that cannot be read, such as a word on a day without a measurement.
+# Accepted number and share of unreadable rows, for example with a word instead of a missing value.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 _SEPARATORS = (",", ";", "\t", "|")
 _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
@@ -42,7 +42,7 @@ _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns with the times, with the values, and with the names of the series (``by``)."""
+    """Names of the columns with times and values. ``by``: columns whose values distinguish the series."""
 
     time: str
     value: str
@@ -51,7 +51,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. ``learning``: series that are too short. ``passed_over``: number of skipped rows."""
+    """Result of a replay. ``learning``: series too short for a detection. ``passed_over``: number of skipped rows."""
 
     events: tuple[WatchEvent, ...]
     series: int
@@ -67,7 +67,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a line about series that are too short and a line about skipped rows, if there are any."""
+        """Return a line on series that are too short, and a line on skipped rows."""
         short = f"too short, with fewer than {LEARN} values: {names(self.learning)}"
         skipped = f"{counted(self.passed_over, 'row')} skipped: no time or no value"
         return ((short,) if self.learning else ()) + ((skipped,) if self.passed_over else ())
@@ -117,7 +117,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
 
 
 def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
-    """Return the separator that gives most of the requested columns, and the names of all columns."""
+    """Return the separator with which the header has most of the requested columns, and the header's columns."""
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():
@@ -141,7 +141,7 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield number and cells of each row below the header. Cells are None if the row has too few or too many."""
+    """Yield (number, cells) of each row below the header. Cells are None if their number differs from the header's."""
     with open_lines(path) as lines:
         reader = csv.reader(lines, delimiter=separator, strict=True)
         try:
@@ -150,7 +150,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
                 if number > MOST_ROWS:
                     why = f"it has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
-                # The first column may be an index that the header does not name.
+                # The first column may be an index without a name in the header.
                 row = cells[1:] if len(cells) == width + 1 else cells
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:
@@ -160,8 +160,8 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
 
 
 def _series(name: str, rows: list[tuple[float, float]]) -> WatchedSeries:
-    """Return a series in order of time, without duplicate rows, which come from overlapping exports."""
-    # A dictionary keeps the order of rows with the same time.
+    """Return a series in order of time, without the duplicate rows of overlapping exports."""
+    # A dictionary removes duplicates but keeps the order of rows with the same time.
     times, values = np.array(list(dict.fromkeys(sorted(rows, key=lambda row: row[0])))).T
     return WatchedSeries(name, times, values)
 
@@ -185,7 +185,7 @@ def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) 
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
     levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
-    # The detector repeats an event with its end, so keep the last version of each event.
+    # The detector returns an event again when it ends, so keep the last version.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())
 
 

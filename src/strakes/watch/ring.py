@@ -1,4 +1,4 @@
-"""The store of a watch: a file per day with a line per minute, kept for 400 days, and a file of events, kept forever.
+"""Store of a watch: daily files with a line per minute, kept for 400 days, and a file of events, kept forever.
 
 An incomplete last line is removed when the store is opened for writing.
 """
@@ -33,9 +33,9 @@ _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 # Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
 _MOST_LATE = 1000
-# Maximum length of a line. Rows of a thousand servers are below 100 KiB, so a longer line is damage.
+# Maximum length of a line. Rows of a thousand servers are below 100 KiB, so a longer line is damaged.
 _MOST_LINE_BYTES = 1 << 20
-# Only the last 16 MiB of events are read: about 40,000 events, of which a page shows 500.
+# Only the last 16 MiB of events are read (about 40,000 events; a page shows 500).
 _MOST_EVENTS_BYTES = 16 << 20
 # Upper limit of Unix times, in the year 9892. datetime ends at the year 9999.
 _MOST_TIME_S = 2.5e11
@@ -43,7 +43,7 @@ _MOST_TIME_S = 2.5e11
 
 @dataclass(frozen=True)
 class RingRow:
-    """Latencies (name -> histogram) of an interval that begins at ``time_s`` (Unix time) and lasts ``seconds``."""
+    """Latencies (name -> histogram) in an interval of ``seconds`` that begins at ``time_s`` (Unix time)."""
 
     time_s: float
     seconds: float
@@ -99,7 +99,7 @@ class Ring:
                 raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 
     def add(self, row: RingRow) -> bool:
-        """Write the row of a minute, and events that wait; return whether everything was written."""
+        """Write the row of a minute and any queued events; return whether everything was written."""
         figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
         line = json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
         kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)
@@ -107,7 +107,7 @@ class Ring:
         return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
-        """Write an event; return whether it was written. If not, a later call writes it."""
+        """Write an event and return whether that succeeded. After a failure, the event is queued for a later call."""
         self._late.append(json.dumps(asdict(event)))
         if len(self._late) > _MOST_LATE:
             self._late.popleft()
@@ -115,13 +115,13 @@ class Ring:
         return self._write_late()
 
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
-        """Yield the rows from ``since_s`` to before ``until_s``, oldest first; skip damaged lines."""
+        """Yield the rows with ``since_s`` <= time < ``until_s``, oldest first; skip damaged lines."""
         for path in sorted(self.directory.glob(_ROWS)):
             if since_s - DAY_S < _day(path) * DAY_S < until_s:
                 yield from (row for row in self._read(path, _row) if since_s <= row.time_s < until_s)
 
     def kept_until_s(self) -> float | None:
-        """Return the end of the last row as Unix time, or None without rows."""
+        """Return the Unix time at which the last row ends, or None without rows."""
         newest = max(self.directory.glob(_ROWS), default=None)
         rows = self.rows(_day(newest) * DAY_S) if newest else ()
         return max((row.time_s + row.seconds for row in rows), default=None)
@@ -132,14 +132,14 @@ class Ring:
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Remove the oldest day if it is older than 400 days; one day at a time, as the clock may be wrong."""
+        """Remove the oldest day if it is over 400 days old. Only one day is removed, because the clock may be wrong."""
         oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
         if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
             with suppress(OSError):
                 remove_kept(oldest)
 
     def _read(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = 1 << 40) -> Iterator[T]:
-        """Yield the values of the lines that begin in the last ``most_bytes`` of a file."""
+        """Yield the parsed lines that begin in the last ``most_bytes`` of a file."""
         damaged = 0
         for line in _lines(path, most_bytes):
             try:

@@ -1,10 +1,10 @@
 """Find slow targets: service time per request, compared with the peer group and with the past of the target.
 
-A higher load does not make a target slow, because only the service time counts. A different mixture of requests does
-not either: the peers are weighted by the mixture of the target, and larger requests may take longer in proportion.
-The windows need not be independent: each of several consecutive windows must exceed the bound, and the confidence
-follows from the number of such sequences in the peer group that did not exceed the bound. If the counters report the
-variance of service times, one standard error is subtracted.
+Only the service time counts, not the number of requests. To compare equal mixtures of requests, the peers' times are
+weighted by the target's mixture, and larger requests may take longer in proportion. A slow target exceeds the bound in
+several consecutive windows. The confidence follows from the number of such sequences in the peer group that did not
+exceed the bound, so windows need not be independent. If the counters report the variance of service times, one standard
+error is subtracted.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow at this multiple of its peers' service time, and of its usual ratio to its peers. Twice is normal.
+# A target is slow if its service time is this multiple of its peers' and of its own usual level. Twice is normal.
 TIMES = 3.0
-# Minimum service time of a slow target in seconds. Caches and interrupts vary shorter ones by more than three times.
+# Minimum service time of a slow target in seconds. Shorter times vary more than threefold by caches and interrupts.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
-# Minimum number of requests in a window. The mean of 4 has a standard error of 50% of their standard deviation.
+# Minimum number of requests in a window. The standard error of a mean of 4 is half the standard deviation.
 _FEWEST_REQUESTS = 4.0
-# Number of past windows that are kept for a target (3,600 seconds), and minimum to know its usual ratio (60 seconds).
+# Number of past windows kept for a target (3,600 s), and minimum number to know its usual level (60 s).
 _KEPT, _USUAL_FROM = 240, 4
-# Largest gap between slow windows of one event: a slow target may complete no request for a while.
+# Largest gap in seconds between slow windows of one event, because a slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S
 
 
@@ -40,7 +40,7 @@ class SlowTargets:
         self._group = group
         self._first: tuple[float, Mapping[str, Work]] | None = None
         self._deviations: dict[str, deque[float]] = {}
-        # Member -> begins of its latest windows, if it was slow in them, and its service times.
+        # Member -> begin and service times of each window of its present run of slow windows.
         self._slow_for: dict[str, list[tuple[float, _Compared]]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
@@ -49,7 +49,7 @@ class SlowTargets:
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
-        """Add counters; return events that begin or end. ``targets``: member -> its target, unless it is a target.
+        """Add counters; return events that begin or end. ``targets``: disk -> its target, if members are disks.
 
         A clock step discards the current window.
         """
@@ -133,7 +133,7 @@ class SlowTargets:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Service times of a member (``least_s``: minus one standard error) and of its peers for the same mixture."""
+    """Service times of a member (``least_s``: less one standard error), and of its peers for the same request mix."""
 
     took_s: float
     least_s: float
@@ -142,14 +142,14 @@ class _Compared:
 
 @dataclass
 class _OfAll:
-    """Requests of one kind: mean service times and sizes of all members, both sorted, and the number of requests."""
+    """Requests of one kind: sorted mean service times of all members, sorted mean sizes, and the number of requests."""
 
     took_s: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     requests: float = 0.0
 
     def others_s(self, done: OfKind) -> float:
-        """Return the median service time of the other members in seconds, for requests of the size of ``done``."""
+        """Return the other members' median service time in seconds, scaled up if requests in ``done`` are larger."""
         size = done.moved / done.requests
         others_size = _median_without(self.sizes, size)
         larger = max(1.0, size / others_size) if others_size else 1.0
@@ -182,7 +182,7 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
 
 
 def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
-    """Compare ``one`` with the other members; return None if they had too few requests of the same kinds.
+    """Return the service times of ``one`` and of its peers, or None if there are too few requests of the same kinds.
 
     >>> syncs, opens = Work(8, 24, kinds={"sync": OfKind(8, 24, 72)}), Work(9, 9, kinds={"open": OfKind(9, 9)})
     >>> _compared(syncs, _by_kind([syncs, opens])) is None

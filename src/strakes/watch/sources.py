@@ -1,4 +1,4 @@
-"""Sources of counters for a live watch. Each source also lists the events that it cannot detect."""
+"""Sources of counters for a live watch. A source also names the kinds of events that it cannot detect."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# Waits of clients are the most expensive query. If counters identify the serving server, the waits are read in every
-# fourth reading, and in each of the four readings after a change of the server.
-_WAITS_EACH = 4  # half the number would double the cost
+# If counters identify the serving server, clients' waits (the most expensive query) are read only in every fourth
+# reading, and in the four readings after a change of the server.
+_WAITS_EACH = 4
 _FULL_EACH_S = 120.0
-# Readings and their child processes may take 0.7% of a processor, as a mean over about 4 readings. If they take more,
-# the interval between readings grows, up to _SELDOM_S.
+# Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
+# interval between readings grows, up to _SELDOM_S.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 
 def _spent_s() -> float:
-    """Return the processor time in seconds of this process and of its ended children."""
+    """Return the processor seconds of this process and its finished children."""
     return sum(os.times()[:4])
 
 
 def _why(error: StrakesError) -> str:
-    # Omit the name of the unanswered call, so that all errors of one hang have the same text.
+    # All errors of one hang need the same text, so omit the name of the unanswered call.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
-    """A source of readings. Readings contain errors; none are raised."""
+    """A source of readings. It raises no errors, but lists them in its readings."""
 
     name: str
     every_s: float
@@ -53,7 +53,7 @@ class CounterSource(Protocol):
         ...
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that this source cannot detect, one sentence each, judged by its first reading."""
+        """Return a sentence for each kind of event that this source cannot detect, judged by its first reading."""
         ...
 
 
@@ -71,7 +71,7 @@ class LustreSource:
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Read all parameters in one call; read job statistics less often if they are large."""
+        """Return all parameters, read in one call. Large job statistics are read less often."""
         before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]
@@ -86,7 +86,7 @@ class LustreSource:
         return reading
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that the counters of this machine cannot show, one sentence each."""
+        """Return a sentence for each kind of event that this machine's counters cannot show."""
         served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
         lines = {
             "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
@@ -101,7 +101,7 @@ class LustreSource:
 
 @dataclass
 class TargetSource:
-    """Counters of the servers of a target, and its used space, for any kind of file system."""
+    """Source for the server counters and used space of any kind of file system."""
 
     name: str
     target: Target
@@ -118,7 +118,7 @@ class TargetSource:
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
-        """Read counters, interruptions and used space; lengthen the interval if that takes much processor time."""
+        """Return counters, interruptions and used space; lengthen the interval if reading needs much processor time."""
         if why_not := self._mounted.why_not():
             return CounterReading(self.name, time_s, missing=(why_not,))
         before_s = _spent_s()
@@ -141,7 +141,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # fullness() starts a process. Call it rarely if a probe already shows whether the file system answers.
+            # fullness() starts a process, so call it rarely if a probe shows whether the file system answers.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
@@ -169,7 +169,7 @@ class TargetSource:
         )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return the events that cannot be detected here, one sentence each, judged by the first reading."""
+        """Return a sentence for each kind of event that cannot be detected, judged by the first reading."""
         local, lines = isinstance(self.target, LocalTarget), []
         if not reading.work:
             reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]
@@ -198,7 +198,7 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return the time of the reading in which the number of a target's server last changed, or 0.0 if never."""
+        """Return the time of the reading that showed the last change of a target's server, or 0.0 if none did."""
         before, since = self._numbers.get(target, (number, 0.0))
         self._numbers[target] = (number, since if number == before else time_s)
         return self._numbers[target][1]
@@ -207,7 +207,7 @@ class TargetSource:
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
-    """Return the sources for the directory of a target. ``probed``: a probe works in the directory."""
+    """Return the sources for a target. ``probed``: a probe works in the target's directory."""
     name = str(target.path)
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]

@@ -1,4 +1,4 @@
-"""Series and events, which are input and output of a watch; text lines for events."""
+"""Series (input) and events (output) of a watch."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ class WatchedSeries:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """An event for the operator. Times are Unix time. ``ended_s``: None while the event lasts or if its end is unknown.
+    """Event for the operator. Times are Unix time. ``ended_s``: None if the event lasts or its end is unknown.
 
-    ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
-    probability, or None for a fact that was read and not inferred. ``gain``: a change to the better, which raises no
-    alarm.
+    ``size``, ``low`` and ``high`` are in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
+    probability, or None for an observed fact. ``gain``: a change to the better, which raises no alarm.
     """
 
     kind: Kind
@@ -58,12 +57,12 @@ class WatchEvent:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return the identity of the event. All versions of an event, such as its begin and its end, share it."""
+        """Return the identity of the event, which is the same when it begins and when it ends."""
         return self.kind, self.subject, self.began_s
 
     @property
     def certainty(self) -> str:
-        """Return the probability in percent, at most 99.9 %, or an empty text for a fact.
+        """Return the probability in percent (at most 99.9 %), or "" for an observed fact.
 
         >>> [WatchEvent("heavy", "", 0, 0, "", sure=sure).certainty for sure in (0.99964, 1.0, 0.9, None)]
         ['99.9 %', '99.9 %', '90 %', '']

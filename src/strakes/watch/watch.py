@@ -1,4 +1,4 @@
-"""All detectors of a watch. They turn readings into events one by one, without I/O and in bounded memory."""
+"""All detectors of a watch. They turn readings into events, without I/O and in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from strakes.watch.values import WatchEvent
 
 # The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
-# Number of false level shifts for each accepted false alarm: 50% of the shifts are gains, which raise no alarm.
+# False level shifts for each false alarm: half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
-# Levels are detected in medians over this number of seconds, which is short enough to see the daily seasonality.
+# Level shifts are detected in medians over this number of seconds, short enough to show daily seasonality.
 LEVEL_S = 300.0
 # Maximum number of metrics. Memory grows in proportion.
 MOST_FIGURES = 200
-# A longer interval between two readings is reported as a gap.
+# A longer interval between two readings, in seconds, is reported as a gap.
 _GAP_S = 300.0
-# Shares of the capacity at which a saturation begins and ends. With a single bound, noise would raise many alarms.
+# Shares of the capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 
 
 class Watch:
-    """All detectors. ``alarms_a_month``: accepted number of false alarms a month about the levels of all metrics."""
+    """All detectors. ``alarms_a_month``: accepted false alarms per month about levels, for all metrics together."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -37,15 +37,15 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        # Peer group -> source -> time and counters. A peer group may span several servers.
+        # Peer group -> source -> (time, counters). A peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
-        # Disk with its server -> target.
+        # "SERVER DISK" -> target.
         self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        # Slow target or heavy job -> the name or unit with which its unfinished event was reported.
+        # (kind, slow target or heavy job) -> name or unit under which its unfinished event was reported.
         self._reported_as: dict[tuple[str, str], str] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
@@ -69,16 +69,16 @@ class Watch:
 
     @property
     def service_s(self) -> dict[str, float]:
-        """Return the service time per request of each target in the last window, in seconds."""
+        """Return the seconds of service time per request for each target in the last window."""
         return {name: took for slow in self._slow.values() for name, took in slow.took.items()}
 
     @property
     def top(self) -> dict[str, list[tuple[str, float]]]:
-        """Return unit -> name and share of the load of each job or client that causes most of it."""
+        """Return unit -> (name, share of the load) of the heaviest jobs or clients."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Do not report these seconds as a gap: the caller reports that the watch was stopped or the clock was set."""
+        """Exclude these seconds from gaps: the caller reports the stop of the watch or the clock step."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -100,17 +100,17 @@ class Watch:
                 events += self._slow[group].add(reading.time_s, work)
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
-        # Two servers may have disks with the same name.
+        # Add the server to the key, because two servers may have disks with the same name.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
             self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}
             work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
             events += self._slow[DISKS].add(reading.time_s, work, self._target_of)
-        # A slow disk makes its target slow; report only one of them.
+        # A slow disk makes its target slow, so report only one of both.
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
     def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
-        """Return the newest counters of each member of a peer group on all servers."""
+        """Return the newest counters of each member of a peer group, from all servers."""
         of_sources = self._work_of.setdefault(group, {})
         of_sources[reading.source] = (reading.time_s, work)
         newest: dict[str, Work] = {}
@@ -119,14 +119,14 @@ class Watch:
         return newest
 
     def _is_new(self, event: WatchEvent, culprit: str, reported_as: str) -> bool:
-        """Return False if another event already reports the same culprit under another name, else True."""
+        """Return False if the culprit is already reported under another name or unit, else True."""
         key = (event.kind, culprit)
         if event.ended_s is None:
             return self._reported_as.setdefault(key, reported_as) == reported_as
         return self._reported_as.get(key) == reported_as and bool(self._reported_as.pop(key))
 
     def _saturation(self, reading: CounterReading, shares: Mapping[str, float], words: str) -> list[WatchEvent]:
-        """Return saturations that begin or end. ``shares``: used shares of capacity. ``words``: message template."""
+        """Return saturations that begin or end. ``shares``: used share by name. ``words``: template of the message."""
         events = []
         for subject, share in shares.items():
             key, now_s = (reading.source, subject), reading.time_s

@@ -48,11 +48,12 @@ def command(
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     else:
-        # One interleaved run measures the studies of all needs, or any short study if all needs concern capacity.
+        # One interleaved run measures the studies of all needs. Needs on capacity require no study, so take any short
+        # one.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
-    if "total_bytes" not in run.facts:  # imported runs have only the path of the target
+    if "total_bytes" not in run.facts:  # imported runs lack this fact
         remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     with told_as_damage(run):
@@ -67,7 +68,7 @@ def command(
         status = _attempt("verdicts", lambda: run.write_answers(document))
     if prints_summary(sampling.json):
         warnings: list[str] = []
-        with suppress(StrakesError):  # without a report, the verdicts are still valid
+        with suppress(StrakesError):  # print the verdicts even without the report
             warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
         click.echo(render(document, warnings))
     write_json(sampling.json, document)
@@ -78,7 +79,7 @@ def command(
 
 
 def _attempt(what: str, write: Callable[[], object], later: str = "") -> int:
-    """Call ``write`` for an output that the verdicts do not depend on. Print errors, and return the exit status."""
+    """Call ``write``; print an error as a remark, because the verdicts remain valid. Return the exit status."""
     try:
         write()
     except StrakesError as error:

@@ -78,7 +78,7 @@ def command(
 
 
 def _rank(directory: Path, json: Output | None) -> int:
-    """Print the logs below a directory, longest I/O time first. Return the exit status: 1 if no log is readable."""
+    """Print the Darshan logs below a directory, longest I/O time first. Return 1 if none is readable, else 0."""
     from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)

@@ -1,7 +1,7 @@
-"""Run a command in a child process that this process can abandon if the child hangs.
+"""Run a command in a child process, which the parent can abandon if it hangs.
 
-A process that waits in the kernel for a dead server, or closes a file there, cannot be killed. A shell would wait for
-that process, so commands that work on a file system run in a child process.
+A process that waits in the kernel for a dead server cannot be killed, and its shell would wait for it. Therefore
+commands that access a file system run in a child process.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 _DONE = signal.SIGUSR1  # the child sends this signal when its work is done
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Seconds for a child to exit after its work, if it waits in the kernel (PATIENCE_S) or only for a processor. Healthy
-# ones take far less. Together with the times of strakes.runs.watchdog this is at most 30 s.
+# Seconds that a child may take to exit after its work, if it waits in the kernel (PATIENCE_S) or for a processor. A
+# healthy child takes far less. Together with the times of strakes.runs.watchdog, at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # after an interrupt while a file system hangs; users are promised an exit within 30 s
+_GIVE_UP_AFTER_S = 20.0  # seconds after an interrupt if a file system hangs; the documented limit for the exit is 30 s
 
-# A thread with more waits per second makes progress. One that retries a dead Lustre server waits about once a second.
+# A thread that waits more often than this makes progress. Retries of a dead Lustre server wait once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# Calls that may block run in other processes. So if a call of the child itself takes this long, a server is dead.
+# Seconds after which a call of the child itself means a dead server. Calls that may block run in other processes.
 _DEAD_AFTER_S = 30.0
-# Age of a report of lost servers after which its watchdog is blocked itself. A working one reports every second.
+# A watchdog reports lost servers every second. If its last report is older than this number of seconds, it hangs.
 _OLD_S = 10.0
 _LOOK_EVERY_S = 2.0
-_LAST_S = 1.0  # seconds for output in flight, and for a killed child to exit
+_LAST_S = 1.0  # Seconds for output in flight, and for a killed child to exit.
 _PIPE_BYTES = 1 << 16
-_TICK_S = 0.1  # seconds between checks for remaining processes; a longer interval delays the exit of the command
-_PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
-_PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
-_SIGNAL_BYTES = _SET_BYTES = 128  # struct signalfd_siginfo, from the manual page signalfd(2); sigset_t of the C library
+_TICK_S = 0.1  # Seconds between checks for remaining processes. More seconds delay the exit of the command.
+_PR_SET_PDEATHSIG = 1  # From the manual page prctl(2).
+_PR_SET_CHILD_SUBREAPER = 36  # From the same page.
+_SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)), and of sigset_t in the C library.
 
 
 def run_apart(
@@ -55,18 +55,18 @@ def run_apart(
 ) -> int:
     """Run ``work`` in a child process and return the exit status. The child is killed if this process ends.
 
-    Signals are passed to the child. If a signal ends the child, the same signal ends this process. If the child does
-    not exit within ``patience_s`` seconds after its work, or descendants of the child wait in the kernel, these
-    processes are listed on standard error and abandoned. If one of them hangs, an interrupt ends this process within
-    half a minute. If the child itself waits for a dead server, unless ``limited`` is false, an error is printed and the
-    status is 1; ``explain`` returns its directory, reason and remedy. While the child's watchdog reports lost servers,
-    only the watchdog ends the child.
+    Signals are passed to the child. If a signal ends the child, the same signal ends this process. After its work, the
+    child has ``patience_s`` seconds to exit. Then the child and any descendants that wait in the kernel are listed on
+    standard error and abandoned. While one of them hangs, an interrupt ends this process within 30 s. If the child
+    itself waits for a dead server and ``limited`` is true, an error is printed and the status is 1. ``explain`` returns
+    the error's directory, reason and remedy. While the child's watchdog reports lost servers, only the watchdog ends
+    the child.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # this process becomes the parent of orphans, so that it can list hanging ones
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans, to be able to list those that hang
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -84,7 +84,7 @@ def run_apart(
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
-            return BROKEN_PIPE_STATUS  # the child does not notice if its last output was not read
+            return BROKEN_PIPE_STATUS  # the child cannot notice that its last output was not read
         if status >= 0:
             return status
         # End this process by the same signal that ended the child.
@@ -92,12 +92,12 @@ def run_apart(
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)
-        return 128 - status  # only reached for a signal that does not end a process
+        return 128 - status  # only for signals that do not end a process
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
-    # A separate process group, so that the child gets each signal of the terminal once, from the parent. In such a
-    # group, the signal SIGTTOU would stop the child's output.
+    # Use a separate process group, so that the child gets the terminal's signals only from the parent. Ignore SIGTTOU,
+    # which would stop the child's output there.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -125,7 +125,7 @@ def run_apart(
 
 
 class _Watch:
-    """The parent's supervision of the child."""
+    """Supervises the child from the parent."""
 
     def __init__(
         self,
@@ -146,11 +146,11 @@ class _Watch:
         self._patience_s = patience_s
         self._status: int | None = None
         self._is_childless = False
-        # (process, thread) that waits in the kernel -> time of its last progress, and its number of waits at that time.
+        # (process, thread) that waits in the kernel -> time of its last progress, number of its waits at that time.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait(self) -> int:
-        """Wait until the child has ended or hangs. List the processes that remain on standard error.
+        """Wait until the child has ended or hangs. List remaining processes on standard error.
 
         Return the child's exit status, or the negative number of the signal that ended the child.
         """
@@ -159,7 +159,7 @@ class _Watch:
         return status
 
     def _wait_for_the_work(self) -> int:
-        """Wait for the end of the child's work. Return the child's status; if the child hangs, that of an error."""
+        """Wait for the end of the child's work. Return the child's status, or an error's status if the child hangs."""
         interrupted_s = 0.0
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
@@ -202,7 +202,7 @@ class _Watch:
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
-        """Return the seconds since a thread of these processes made progress, for the thread with the most seconds."""
+        """Return the longest time in seconds for which a thread of these processes has made no progress."""
         now_s, still = time.monotonic(), {}
         for process, thread, times in _waits(processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
@@ -212,12 +212,12 @@ class _Watch:
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
     def _wait_for_the_last(self) -> None:
-        """Wait a limited time for the child and for descendants in the kernel. List the remaining ones on stderr."""
+        """Wait a limited time for the child and for descendants in the kernel. List remaining processes on stderr."""
         begun_s = time.monotonic()
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()
-        # Processes that do not wait in the kernel only need a processor, so they get more time.
+        # Processes outside the kernel wait only for a processor, so give them more time.
         while left and time.monotonic() - begun_s < (
             self._patience_s if any(map(kernel_waits, left)) else _BUSY_PATIENCE_S
         ):
@@ -229,15 +229,15 @@ class _Watch:
             os.write(2, f"{text}the process is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
-        """Return process -> one of its threads: the child, if it runs, and descendants that wait in the kernel."""
-        if self._is_childless:  # there are no descendants either, because this process adopts orphans
+        """Return process -> one of its threads, for the running child and for descendants that wait in the kernel."""
+        if self._is_childless:  # no descendants either, because this process adopts orphans
             return {}
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
     def _next_signal(self, within_s: float) -> int:
-        """Return the next signal, or 0 without a signal. (sigtimedwait() returns garbage after SIGSTOP and SIGCONT.)"""
+        """Return the next signal, or 0 if none arrives. (sigtimedwait() returns garbage after SIGSTOP and SIGCONT.)"""
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):
@@ -245,10 +245,10 @@ class _Watch:
         return int.from_bytes(os.read(self._signals, _SIGNAL_BYTES)[:4], sys.byteorder)
 
     def _take(self, number: int) -> None:
-        """Handle a signal: reap ended children, stop both processes, or pass the signal to the child."""
+        """Handle a signal: reap ended children, stop the child and this process, or pass the signal to the child."""
         if number == signal.SIGCHLD:
             try:
-                while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child and its orphans
+                while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child, or an adopted orphan
                     if ended[0] == self._child:
                         self._status = os.waitstatus_to_exitcode(ended[1])
             except ChildProcessError:
@@ -261,12 +261,12 @@ class _Watch:
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Return (process, thread, number of waits) for each thread of these processes that waits in the kernel."""
+    """Return (process, thread, number of waits) for threads of these processes that wait in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
 
 
 def _relays() -> list[_Relay]:
-    """Return a relay for each of standard output and standard error that is a pipe or a socket."""
+    """Return relays for standard output and standard error, where these are pipes or sockets."""
     outputs: dict[tuple[int, int], list[int]] = {}
     for number in (1, 2):
         with suppress(OSError):  # the descriptor is closed
@@ -279,10 +279,10 @@ def _relays() -> list[_Relay]:
 class _Relay(threading.Thread):
     """Thread of the parent that forwards the child's output from a pipe to the original descriptor.
 
-    A child that hangs keeps only this pipe open, so readers of the original output get end of file.
+    A hanging child keeps only this pipe open, so readers of the original output still get end of file.
     """
 
-    unread = False  # whether the reader of standard output has gone
+    unread = False  # the reader of standard output has gone
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(daemon=True)
@@ -290,14 +290,14 @@ class _Relay(threading.Thread):
         self._ours, self._of_child = os.pipe()
 
     def enter(self) -> None:
-        """In the child: redirect the output to the pipe."""
+        """Redirect the output of the calling process, the child, to the pipe."""
         for number in self._numbers:
             os.dup2(self._of_child, number)
         os.close(self._of_child)
         os.close(self._ours)
 
     def run(self) -> None:
-        """Forward until the pipe ends or nobody reads the output; then the child's next write fails with EPIPE."""
+        """Forward until the pipe ends or the reader goes away. The child's next write then fails with EPIPE."""
         os.close(self._of_child)
         try:
             while data := os.read(self._ours, _PIPE_BYTES):

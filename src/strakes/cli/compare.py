@@ -58,7 +58,7 @@ def command(
     names = [[name.strip() for name in side.split(",")] for side in (a, b)]
     first, second = ([Store().open(name) for name in side] for side in names)
     compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors)
-    with english():  # English, because programs read this document
+    with english():  # programs read this document, so it is always in English
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)

@@ -16,7 +16,7 @@ from strakes.runs.choice import with_launcher
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """Result of checking one item. ``required``: strakes cannot work without it. ``remedy``: how to get it."""
+    """Result of a check. ``required``: strakes cannot work without the item. ``remedy``: how to install the item."""
 
     name: str
     state: Literal["ok", "missing"]
@@ -27,7 +27,7 @@ class MachineCheck:
 
 @command_named("doctor")
 def command(json: Json) -> int:
-    """Check what this machine has and lacks.
+    """Check which engines, launchers and backends this machine has.
 
     Exits with status 3 if something is missing that strakes needs.
     """
@@ -41,7 +41,7 @@ def command(json: Json) -> int:
 
 
 def examine() -> Iterator[MachineCheck]:
-    """Yield a check for each engine and launcher, and a failed check for each backend that no engine has."""
+    """Yield a result for each engine and launcher, and a failure for each backend that no engine has."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import GET_MPI, find_mpi_engine, mpi_engines
@@ -61,7 +61,7 @@ def examine() -> Iterator[MachineCheck]:
     def mpi(path: Path) -> str:
         if not path.is_file():
             raise EnvironmentLacksError("it is not built", remedy=GET_MPI)
-        with LocalEngine(path) as engine:  # a single rank, without mpiexec
+        with LocalEngine(path) as engine:  # starts a single rank, without mpiexec
             hellos.append(engine.start())
         return f"{hellos[-1].engine}, {hellos[-1].mpi}, backends {', '.join(hellos[-1].backends)}"
 
@@ -84,7 +84,7 @@ def examine() -> Iterator[MachineCheck]:
 
 
 def _print(checks: Sequence[MachineCheck]) -> None:
-    """Print the missing items, grouped by reason, and the names of all present items."""
+    """Print the missing items, grouped by reason, and the names of the present items."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for check in sorted(checks, key=lambda check: (check.state == "ok", not check.required)):
         state = check.state if check.required or check.state != "missing" else "absent"

@@ -81,7 +81,7 @@ def check_command(
     live: bool = option("Check the running cluster that this machine is a node of, instead of a plan.", default=False),
     json: Json,
 ) -> int:
-    """Find mistakes that have cost others their service or their data.
+    """Find known mistakes in the configuration of a cluster.
 
     DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
     commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if an error is found.
@@ -166,7 +166,7 @@ def undo_command() -> int:
     """Undo the faults of drills that were killed.
 
     Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
-    fault could not be undone, or if its drill is still there.
+    fault could not be undone, or if its drill is still running.
     """
     failed = False
     for pending in all_pending(default_root()):
@@ -197,10 +197,9 @@ def pair_command(
 ) -> int:
     """Test the two servers of the lab NAME (strakes lab up ha) with real faults.
 
-    It powers off a node, cuts one heartbeat link, cuts both, and makes the service hang. Clients send
-    records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
-    at the same time. Each fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or
-    the wrong node serves.
+    The test powers off a node, cuts one and then both heartbeat links, and makes the service hang. Clients send records
+    meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve at the same time. Each
+    fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or the wrong node serves.
     """
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):

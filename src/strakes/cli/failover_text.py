@@ -19,12 +19,12 @@ from strakes.failover.timeline import Timeline
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome  # loads numpy
 
-_MOST_CLIENTS = 10  # maximum rows of a table; a table with twice the number would fill a terminal of 24 lines
+_MOST_CLIENTS = 10  # maximum rows of a table; twice as many rows would fill a terminal of 24 lines
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_check(result: Check) -> None:
-    """Print the findings, the verdicts of the cluster software's own checks, and the number of findings."""
+    """Print the findings, the results of the cluster software's own checks, and the number of findings."""
     for found in result.findings:
         click.echo(f"{click.style(found.severity, fg=_STYLE[found.severity], bold=True)}: {found.rule}")
         lines = [("where:", place) for place in found.places]
@@ -164,7 +164,7 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
 
 
 def _times(times: Spread) -> str:
-    """Return the median in seconds, with its interval if there is one."""
+    """Return the median in seconds and, if known, its interval as text."""
     if times.interval is None:
         return f"{times.median_s:.1f}"
     return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"

@@ -49,7 +49,7 @@ class FaultOptions:
     )
 
     def make(self, directory: Path, servers: Servers | None, usual: str = "") -> Fault:
-        """Return the requested fault, by default ``usual``. Raises BadInputError if the fault is impossible here."""
+        """Return the requested fault, or ``usual`` without a request. Raises BadInputError if it is impossible here."""
         from strakes.control.fault import Ask
         from strakes.control.fault_registry import COMMAND, FAULTS, make_fault
 
@@ -78,7 +78,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients in ``directory`` can be libcephfs sessions. Prints why if only the engine cannot."""
+    """Return whether clients in ``directory`` can be libcephfs sessions. On CephFS, print why if they cannot."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.engine import LocalEngine
 
@@ -93,7 +93,7 @@ def has_sessions(directory: Path) -> bool:
 
 
 def drill_visit(directory: Path, fault: FaultOptions, servers: Servers | None) -> DrillVisit:
-    """Return the drill that measures a cell. Raises BadInputError for an impossible fault, and without consent."""
+    """Return the drill that measures a cell. Raises BadInputError without consent or for an impossible fault."""
     from strakes.base.files import default_root
     from strakes.control.drill_run import DrillVisit
     from strakes.studies.recovery import TIMING

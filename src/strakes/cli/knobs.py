@@ -48,7 +48,7 @@ def list_command(
     else:
         target = detect(directory, servers)
         readings = read(target, names)
-        # A setting without a configured value has a default in force, which only the servers report.
+        # Without a configured value, a default is in force, which only the servers report.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         print_json(
@@ -153,7 +153,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return the configured values, at most four, or if none is configured the values that the servers use."""
+    """Return up to four configured values as text or, if none is configured, the values that the servers use."""
     if used and all(value is None for value in reading.values.values()):
         in_use = dict.fromkeys(reading.knob.shown(value) for value in used.values())
         return f"{', '.join(in_use)} (not set; in use by the daemons)"

@@ -21,7 +21,7 @@ from strakes.lab.options import LabOption, options_of
 
 
 class UpGroup(click.Group):
-    """A group with one command for each kind of lab. Each command has the options of that kind."""
+    """Group with a command for each kind of lab. The command has the options of that kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all kinds of lab."""
@@ -145,7 +145,7 @@ def down_command(
 
 
 def _reported(errors: Sequence[StrakesError]) -> int:
-    """Print the errors of single labs, and return the exit status."""
+    """Print the errors of labs, and return the highest exit status."""
     for line in (line for error in errors for line in error.lines()):
         say(line, err=True)
     return max((error.exit_status for error in errors), default=0)
@@ -191,7 +191,7 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
 
 
 def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
-    """Return the type of texts such as ID=IOPS: the number of a server, and the limit for that server."""
+    """Return the option type for texts such as ID=IOPS: the number of a server and the limit for it."""
 
     def read(text: str) -> tuple[int, int]:
         number, _, limit = text.partition("=")

@@ -33,19 +33,18 @@ from strakes.cli.signals import orderly_signals
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Commands that run in a child process, because they must end even if the servers of a file system do not answer.
+# Commands that access a file system. They run in a child process, so that they end even if servers do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "watch"}
 )
-# Commands whose output for people is translated. All other commands print English.
+# Commands with translated output for people. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
-_COMPLETION = "_STRAKES_COMPLETE"  # the environment variable that click reads
+_COMPLETION = "_STRAKES_COMPLETE"  # environment variable of click's shell completion
 
-# Each command, with its line in the main help, so that the main help imports no command. A command of one word is the
-# object ``command`` of the module with its name. A command of two words is an object of the module named after the
-# first word; the object is named after the second word.
+# Each command with its line in the main help, which therefore need not import the commands. "report" is the object
+# ``command`` of the module ``report``; "report figure" is the object ``figure`` of the same module.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -82,7 +81,7 @@ _GROUPS = {
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command only when it is called."""
+    """Group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -101,7 +100,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and arguments. Raises UsageError, with the most similar name, for an unknown command."""
+        """Return name, command and arguments. For an unknown command, raises UsageError with the most similar name."""
         name = _name_of(args)
         if name not in COMMANDS:
             names = {known.split()[-1]: known for known in COMMANDS}
@@ -110,7 +109,7 @@ class LazyGroup(click.Group):
         return name, self.get_command(ctx, name), args[len(name.split()) :]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands of one word that complete ``incomplete``."""
+        """Return the one-word commands that begin with ``incomplete``."""
         return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
 
 
@@ -146,9 +145,10 @@ def cli(ctx: click.Context, language: str | None) -> None:
 
 # Minimum address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
-# Minimum limit on open files. A survey has 24 open files, and each of 64 parallel commands for servers needs 6 more.
+# Minimum limit on open files. A survey has 24 open files, and 64 parallel commands on servers need 6 each.
 _LEAST_OPEN_FILES = 512
-# The output of a command is a file of 68 MiB in memory, and engines end with a stack of 128 KiB.
+# Minimum limits on file size and stack. Output buffers in memory are files of up to 68 MiB; engines crash with 128 KiB
+# of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 512 << 10
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
@@ -172,7 +172,7 @@ def main() -> int:
     from strakes.cli.apart import run_apart
 
     try:
-        # A watch goes on until it is stopped.
+        # A live watch runs until it is stopped, even if servers do not answer.
         limited = _name_of(arguments) != "watch" or not {"report", "replay"}.isdisjoint(arguments)
         return run_apart(lambda: run(arguments), explain=lambda: _trouble(arguments), limited=limited)
     except OSError as error:
@@ -182,23 +182,23 @@ def main() -> int:
 
 
 def _open_standard_files() -> None:
-    """Open /dev/null for closed standard streams, so that no file opened later gets their descriptors."""
+    """Open /dev/null in place of closed standard streams, so that later files do not get descriptors 0 to 2."""
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, mode)  # gets the lowest free descriptor, which is the closed one
+            null = os.open(os.devnull, mode)  # open() returns the lowest free descriptor, the closed one
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Even with -I, Python takes module directories from these variables.
+    # Python reads module directories from these variables even with -I.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
 
 def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
-    """Return the directory that a command line names, what is wrong with its servers, and a remedy. Accesses no mount.
+    """Return the directory in a command line, the trouble with its servers, and a remedy. Accesses no mount.
 
-    Other words of the command line may also be paths outside of the root file system.
+    The trouble covers every word of the command line that is a path outside the root file system.
     """
     from strakes.runs.watchdog import advice
     from strakes.targets.mountinfo import find_mount, read_mounts
@@ -224,7 +224,7 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return the exit status. Prints all errors and raises none.
 
-    If the command returns an int, that is the exit status. Otherwise the exit status is 0.
+    The exit status is the command's result if that is an int, else 0.
     """
     with orderly_signals():
         try:
@@ -262,11 +262,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # Avoid click's main(), because it treats every broken pipe, such as one to the engine, as closed standard output.
+    # Do not call click's main(): it takes any broken pipe, such as a pipe to the engine, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()
-            if arguments and not {"--help", "-h"} & set(arguments):  # asking for help must not change anything
+            if arguments and not {"--help", "-h"} & set(arguments):  # --help must not change anything
                 _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
             status = result if isinstance(result, int) else 0
@@ -281,9 +281,9 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_limits() -> None:
-    """Raise EnvironmentLacksError if address space, stack, size or number of open files is too small.
+    """Raise EnvironmentLacksError if a limit on address space, stack, file size or open files is too low.
 
-    OpenBLAS would try for ever to allocate buffers. Without descriptors, files could not be removed after a run.
+    With too little memory, OpenBLAS hangs. With too few descriptors, files could not be removed after a run.
     """
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "too little address space for strakes", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
@@ -299,7 +299,7 @@ def _require_limits() -> None:
 
 
 def _recover(name: str, arguments: list[str]) -> None:
-    """Before a command runs, restore the settings and undo the faults that killed commands left behind."""
+    """Restore the settings and undo the faults that killed commands left behind. Called before each command."""
     from strakes.base.files import default_root
 
     def found(*below: str) -> list[str]:
@@ -314,7 +314,7 @@ def _recover(name: str, arguments: list[str]) -> None:
         except StrakesError as error:
             remark(f"{failure}: {error}")
 
-    # ``strakes knobs`` and ``strakes failover undo`` do this themselves.
+    # ``strakes knobs`` and ``strakes failover undo`` restore on their own.
     if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):
         from strakes.control.knob_restore import restore_abandoned
 
@@ -367,7 +367,7 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
-    """Print an error, then the notes of the original exception ``cause``. Return the exit status."""
+    """Print an error and the notes of its original exception ``cause``. Return the exit status."""
     notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
     for line in (*error.lines(), *notes):
         click.echo(broken(for_terminal(line), sys.stderr), err=True)
@@ -375,7 +375,7 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:
-    """Return an error for an exceeded limit of memory, descriptors, processes or file size; None for other causes."""
+    """Return the error to print if memory, descriptors, processes or file size reached a limit, else None."""
     text = str(error)
     if not (
         isinstance(error, MemoryError)
@@ -393,7 +393,7 @@ def _known_error(error: OSError) -> StrakesError | None:
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.write("\n")  # write again, because the rest of a failed write may be lost
+        sys.stdout.write("\n")  # a failed flush may have discarded its data, so write again to see if output fails
         sys.stdout.flush()
     except OSError:
         _silence_stdout()

@@ -1,4 +1,4 @@
-"""Carry out a request for measurements, write findings and report, and print the summary."""
+"""Carry out requests for measurements: run them, write findings and report, and print the summary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request to run these studies with these options and every level of all factors."""
+    """Return a request for these studies with these options, measuring every level of all factors."""
     return Request(
         kind,
         name,
@@ -61,21 +61,22 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run studies and show the result. Return 0. The report of a plan is only written with --html."""
+    """Run studies, show the result, and return 0. A plan gets a report only with --html."""
     run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 
 
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
-    """Store the findings of a run, write JSON and report, and print the summary even if they cannot be written.
+    """Store the findings of a run, write JSON and report, and print the summary even if writing fails.
 
-    ``asked``: whether to write the report. Return whether the summary was printed: not if JSON goes to stdout.
+    ``asked``: whether to write the report. Return whether the summary was printed, which is false if JSON goes to
+    stdout.
     """
     from strakes.report.summary import render_summary
 
     try:
-        with english():  # English, because programs read the findings
+        with english():  # programs read the findings, so they are always in English
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
         printed, written = prints_summary(report.json, report.html), None
@@ -84,7 +85,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
-        finally:  # without a report, the findings are still valid
+        finally:  # print the findings even without the report
             if printed:
                 click.echo(render_summary(portrait, written))
     except KeyboardInterrupt:
@@ -94,14 +95,14 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run. Its texts are English."""
+    """Run the requested studies and return the stored run, whose texts are in English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Call ``work`` on the request with a progress display, and return the stored run. Its texts are English."""
+    """Call ``work`` on the request with a progress display, and return the stored run, whose texts are in English."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -120,7 +121,7 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))  # with the permissions of the run directory
+        replace_text(run.path / "report.html", render_html(portrait))  # gets the permissions of the run directory
     else:
         html.write(render_html(portrait))
 

@@ -52,15 +52,15 @@ def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
 
 
 def argument(metavar: str, **settings: Any) -> Any:
-    """Declare a field as an argument. ``settings``: those of ``click.argument``."""
+    """Declare a field as an argument. ``settings``: keyword arguments of ``click.argument``."""
     return field(metadata={_CLICK: (click.argument, (), {"metavar": metavar, **settings})})
 
 
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Return a decorator that adds the options and arguments that the parameters of a command declare.
 
-    A parameter declares an option by its default or by its annotation. If the annotation is a dataclass, each of its
-    fields declares an option, and the command gets an instance. ``defaults``: defaults that differ for this command.
+    A parameter declares an option by its default or by its annotation. If the annotation is a dataclass, its fields
+    declare options, and the command gets an instance. ``defaults``: defaults that differ for this command.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -96,7 +96,7 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 def _declared(default: object, annotation: Any) -> Field[Any] | None:
-    """Return the option or argument that a parameter or field declares, or None if it declares none."""
+    """Return the option or argument declared by a parameter or field, or None."""
     candidates = (default, *getattr(annotation, "__metadata__", ()))
     return next((each for each in candidates if isinstance(each, Field) and _CLICK in each.metadata), None)
 
@@ -107,7 +107,7 @@ def command_named(name: str, cls: type[click.Command] = click.Command, **default
 
 
 class Group(click.Group):
-    """A group whose commands declare parameters as for ``takes``."""
+    """Group whose commands declare their parameters as for ``takes``."""
 
     def part(self, name: str, **settings: Any) -> _Decorator:
         """Return a decorator that adds a function to this group as the command ``name``."""
@@ -115,10 +115,10 @@ class Group(click.Group):
 
 
 class DefaultGroup(Group):
-    """A group that runs its first command if the first argument is not the name of a command."""
+    """Group that runs its first command if the first argument does not name a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. If they do not begin with the name of a command, insert the first command's name."""
+        """Parse the arguments, after inserting the first command's name if they do not begin with a command."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
@@ -151,7 +151,7 @@ class NumberRange(_Number, click.FloatRange):
 
 
 class Parsed(click.ParamType[T], Generic[T]):
-    """Type of an option that ``parse`` converts. A BadInputError becomes an error of the option."""
+    """Option type with the converter ``parse``. A BadInputError of ``parse`` is shown as an error of the option."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
@@ -171,7 +171,7 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
 
 
 def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser like ``parse`` that refuses zero and negative values."""
+    """Return a converter that calls ``parse`` and refuses zero and negative values."""
 
     def read(text: str) -> float:
         value = parse(text)
@@ -220,13 +220,13 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 
 class PlaceType(click.ParamType[Path]):
-    """Type of a path that is not checked. click.Path calls stat(2), which blocks for ever if servers are dead."""
+    """Option type for paths, without checks: click.Path calls stat(2), which blocks for ever if servers are dead."""
 
     def __init__(self, name: str, completion: str) -> None:
         self.name, self._completion = name, completion
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path as typed. Refuses an empty name, because that would mean the current directory."""
+        """Return the path as typed. Refuses an empty name, which would mean the current directory."""
         if value in ("", b""):
             self.fail("The name is empty; give a path, such as ./results.", param, ctx)
         return Path(os.fsdecode(value))
@@ -245,7 +245,7 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the document; replaces a file atomically. Raises EnvironmentLacksError if writing is impossible."""
+        """Write the document, replacing a file atomically. Raises EnvironmentLacksError if that fails."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
@@ -258,7 +258,7 @@ class Output:
 
 
 class OutputType(PlaceType):
-    """Type of a file to write, or - for standard output. Refuses unwritable files, before anything is measured."""
+    """Option type for an output file, or - for standard output. Refuses unwritable files before any measurement."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the Output. Fails if the file cannot be written."""
@@ -276,19 +276,19 @@ class OutputType(PlaceType):
         return Output(path)
 
 
-# Key, in the meta data of click's context, of the errors to print at the end of a command.
+# Key in the meta data of click's context: its errors are printed at the end of a command.
 FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
 def prints_summary(*outputs: Output | None) -> bool:
-    """Return whether to print a summary: not if one of the documents goes to standard output."""
+    """Return whether to print a summary, which is false if a document goes to standard output."""
     return all(output is None or output.path is not None for output in outputs)
 
 
 def write_document(output: Output | None, text: str) -> bool:
     """Write the document if there is an output. Return whether to print a summary.
 
-    If writing fails, the command still prints the result. The error is printed at the end of the command.
+    If writing fails, the error is printed at the end of the command, after the result.
     """
     if output is not None:
         try:
@@ -472,7 +472,7 @@ class Sampling(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class Amounts:
-    """Data, files and seconds of each phase. strakes chooses those that are None."""
+    """Data, files and seconds of each phase. strakes chooses the values that are None."""
 
     data_per_rank: int | None = option(
         "Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",

@@ -24,7 +24,7 @@ def command(
     ),
     json: Json,
 ) -> int:
-    """Forecast how a large system will do, from runs on a small one.
+    """Forecast the performance of a large system from runs on a small one.
 
     Measure a small system first: strakes study client-scaling DIR, and with several metadata targets strakes study
     namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-_BAR_COLUMNS = 32  # the clock next to the bar needs another 33 columns
+_BAR_COLUMNS = 32  # columns of the bar; the clock beside it needs 33 more
 
 
 class LiveProgress:
@@ -48,7 +48,7 @@ class LiveProgress:
             self._live.start()
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
-        """Show the current measurement, the completed fraction (0 to 1) and a detail. Frequent calls are cheap."""
+        """Show the current measurement, the completed fraction (0 to 1) and a detail. Cheap to call often."""
         self._texts = [line for line in (text, detail) if line]
         self._fraction = min(max(fraction, 0.0), 1.0)
         now = time.monotonic()

@@ -23,7 +23,7 @@ TOOLS = ("ior", "mdtest", "io500", "dlio")
 
 
 class RunOrPeerCommand(click.Command):
-    """Command that does not parse the arguments after the name of a tool (ior, mdtest, io500, dlio)."""
+    """Command that leaves the arguments after a tool's name (ior, mdtest, io500, dlio) unparsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments before the name of a tool, and keep all further arguments unparsed."""
@@ -79,7 +79,7 @@ def command(
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request to run a plan in several directories. Raises BadInputError if there are too few ranks."""
+    """Return the request with its ranks spread over directories. Raises BadInputError if there are too few ranks."""
     if len(set(map(real_path, directories))) < len(directories):
         raise click.UsageError("A directory is given twice.")
     if len(directories) > ranks:
@@ -92,12 +92,12 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
 
 
 def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Request, Sampling]:
-    """Return the request for the work of a tool's command line, and the options with those of the tool."""
+    """Return the request for a tool's command line, and the options updated by that command line."""
     from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
     from strakes.studies.plan_run import PlanRun
 
-    per_node = sampling.ranks_per_node  # None: all ranks are on one node, or the launcher decides
+    per_node = sampling.ranks_per_node  # None: one node, or the launcher decides
     if per_node is None and sampling.hosts and len(sampling.hosts) > 1 and sampling.ranks:
         per_node = -(-sampling.ranks // len(sampling.hosts))
     translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)

@@ -1,4 +1,4 @@
-"""Print lines that may contain text from others, such as file names, without control characters."""
+"""Print lines without control characters, because file names and output of other programs may contain some."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
-    """Print one line. If the terminal is too narrow, wrap the line between words, and indent all further lines."""
+    """Print one line. On a narrow terminal, wrap it between words and indent the following lines."""
     click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
 
 
 def remark(text: str) -> None:
-    """Print a line on standard error that begins with the name of the program."""
+    """Print a line with the prefix "strakes: " on standard error."""
     say(f"strakes: {text}", err=True)
 
 
@@ -33,7 +33,7 @@ def say_sentences(text: str) -> None:
 
 
 def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
-    """Return a line wrapped to the width of the terminal. Unchanged if ``stream`` is not a terminal."""
+    """Return a line wrapped to the width of the terminal, or unchanged if ``stream`` is not a terminal."""
     import shutil
     import textwrap
 
@@ -43,7 +43,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     if not stream.isatty() or columns(line) <= width:
         return line
     if line.isascii():
-        # Never break paths and options, because users copy them.
+        # Users copy paths and options, so never break these.
         blanks = " " * indent
         return textwrap.fill(line, width, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False)
     begin = line[: len(line) - len(line.lstrip())]
@@ -52,14 +52,14 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
 
 
 def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
-    """Print labels and texts in two columns. If the terminal is too narrow, wrap the texts."""
+    """Print labels and texts in two columns. On a narrow terminal, wrap the texts."""
     width = max(len(label) for label, _ in rows)
     for label, text in rows:
         say_sentence(f"{begin}{label:<{width}}  {text}", indent=len(begin) + width + 2)
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
-    """Print a table. If the terminal is too narrow, wrap the cells or, with ``whole``, print each row as two lines."""
+    """Print a table. On a narrow terminal, wrap the cells or, with ``whole``, print each row as two lines."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

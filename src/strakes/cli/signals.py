@@ -12,7 +12,7 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # seconds before a lost signal is sent again; longer than a destructor takes
+_AGAIN_S = 0.05  # seconds until a lost signal is sent again, longer than a destructor takes
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # live displays hide the cursor
 
@@ -21,8 +21,8 @@ _SHOW_CURSOR = "\x1b[?25h"  # live displays hide the cursor
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Only Ctrl-C counts as a repeated request. A batch system sends SIGTERM, and a lost session SIGHUP, to all processes
-    of a job, so that the first request may arrive several times.
+    Further SIGTERM and SIGHUP are ignored: batch systems and lost sessions send them to all processes of a job, so that
+    one request may arrive several times.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -55,11 +55,11 @@ def orderly_signals() -> Iterator[None]:
         else:
             hook(found)
 
-    # A signal that is ignored on purpose, as by nohup, must stay ignored.
+    # Keep ignoring signals that the caller ignores, as nohup does.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops exceptions that are raised in a destructor or a weak reference's callback, so send the signal again.
+    # Python drops exceptions in destructors and callbacks of weak references, so send the signal again after these.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield
@@ -70,6 +70,6 @@ def orderly_signals() -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    """Write to descriptor 2 directly: a signal handler must not wait for the lock of the interrupted stream."""
+    """Write to descriptor 2. A signal handler must not use sys.stderr, whose lock the interrupted code may hold."""
     with suppress(OSError):  # the terminal has gone
         os.write(2, text.encode())

@@ -54,10 +54,9 @@ def command(
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
-    With --against, both file systems are measured in turn, and the report says which is faster, with intervals; with
-    --knob, both values of a setting.
-    The options about faults (--fault to --bmc-password-file) are for the study recovery only, whose default fault is
-    mds-kill.
+    --against measures two file systems alternately, and the report says which is faster, with intervals. --knob does
+    the same for two values of a setting. The options about faults (--fault to --bmc-password-file) are for the study
+    recovery only, whose default fault is mds-kill.
     """
     from strakes.cli.measure import measure, request_from
     from strakes.studies.against import Against as Pair
@@ -103,10 +102,10 @@ def command(
     return measure(request, sampling)
 
 
-# Share of the budget for growing a population of files, before the other studies. Twice would leave those no time.
+# Share of the budget for growing a population of files. Twice this share would leave no time for the other studies.
 _SHARE_OF_POPULATION = 0.5
 
-# Minimum seconds for all other studies, enough for one block, even if removing the files takes long.
+# Minimum seconds for the other studies (one block), even if removing the population's files took longer than planned.
 _LEAST_S = 10.0
 
 

@@ -53,7 +53,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
 
 
 def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
-    """Yield label and text of each property that is not shown as a table."""
+    """Yield (label, text) of the properties that are not shown as tables."""
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
     yield "directory", facts.path
@@ -90,7 +90,7 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return the layout of files as text. Successive components with the same stripe size show it once."""
+    """Return the layout of files as text. The stripe size is omitted where it equals the preceding component's."""
     mirrors: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}
     for part in layout.components:
@@ -98,7 +98,7 @@ def layout_text(layout: Layout) -> str:
         same = size is not None and sizes.get(part.mirror) == size
         text = _plain_text(replace(part.layout, stripe_size_bytes=None) if same else part.layout)
         if size is None:
-            # A self-extending layout: ``lfs`` shows the size of the extensions in place of the stripe size.
+            # In self-extending layouts, ``lfs`` shows the size of the extensions in place of the stripe size.
             text = "extends the part before"
         elif part.layout.pattern != "mdt":
             sizes[part.mirror] = size

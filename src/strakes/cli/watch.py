@@ -75,7 +75,7 @@ class Store:
 
 
 def _level(text: str) -> ServiceLevel:
-    """Parse a service level. Raises BadInputError for an operation that probes do not do."""
+    """Parse a service level. Raises BadInputError for an operation that the probe does not do."""
     from strakes.watch.probing import OPERATIONS
 
     level = parse_service_level(text)
@@ -171,7 +171,7 @@ def run_command(
             raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
-    # Directories on the same file system have the same counters, so read these only once.
+    # Directories on the same file system share its counters, so read them only once.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
     ring = Ring(store.path)
@@ -205,7 +205,7 @@ def run_command(
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. If the directory hangs, print a warning: it may answer again later.
+    """Return the target of a directory. If the directory hangs, print a warning, because it may answer later.
 
     Raises EnvironmentLacksError if the directory answers, but a tool or a server of --servers does not.
     """
@@ -246,7 +246,7 @@ def report_command(
 
 
 def _spare(output: Output | None, *used: Path) -> None:
-    """Raise BadInputError if the output would overwrite one of the files that are ``used`` as input."""
+    """Raise BadInputError if the output would overwrite an input file in ``used``."""
     if output is not None and output.path is not None:
         path = real_path(output.path)
         if any(path == place or (place.is_dir() and path.parent == place) for place in map(real_path, used)):
@@ -292,7 +292,7 @@ def replay_command(
         for reading in readings(files, ahead_s):
             contents.add(reading)
             versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())  # keep only the last version of each event
+        events = list({event.key: event for event in versions}.values())  # last version of each event
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}

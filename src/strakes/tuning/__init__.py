@@ -1,5 +1,6 @@
-"""Settings for one application: advised from measurements, found by a search, or tested against needs.
+"""Settings for one application: advise them from measurements, search for them, and test systems against needs.
 
-Input: descriptions of applications, and stored runs. Output: settings with expected gains. ``advise_*.py`` choose from
-runs, ``tune_*.py`` search, ``accept_*.py`` test. First files to read: ``advise_choose.py`` and ``run.py``.
+Input: descriptions of applications, and stored runs. Output: settings with expected gains. ``advise_*.py`` derive
+settings from runs, ``tune_*.py`` search by experiment, ``accept_*.py`` test needs. First files to read:
+``advise_choose.py`` and ``run.py``.
 """

@@ -1,4 +1,4 @@
-"""Judge each need as PASS, FAIL or UNKNOWN, with the evidence and the limits of the evidence. Pure functions."""
+"""Judge each need as PASS, FAIL, UNKNOWN or a forecast, with the evidence and its limits. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# Verdicts of forecasts, because a forecast alone is never a PASS.
+# Forecasts have verdicts of their own, because a forecast alone is never a PASS.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S = 3600.0
@@ -32,7 +32,7 @@ WIDTH_COLUMNS = 96
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a need. ``found``: measured, stated or forecast value. ``limits``: limits of the evidence."""
+    """The verdict on a need. ``found``: measured, reported or forecast value. ``limits``: limits of the evidence."""
 
     need: Need
     verdict: str
@@ -50,11 +50,11 @@ def judge(
     figures: Sequence[FigureLevels],
     command: str = "",
 ) -> tuple[Answer, ...]:
-    """Return an answer to each need. A rate passes if the lower end of its measured interval reaches the needed rate.
+    """Return an answer to each need. A rate is a PASS if the lower end of its measured interval reaches the need.
 
-    A need fails only if the upper end is lower *and* more clients or ranks are not faster, or would not suffice even if
-    the rate grew in proportion to them. ``figures``: measured levels, for forecasts with a number of clients that was
-    not measured. ``command``: the command that measures all needs, if this run did not.
+    It is a FAIL if the upper end is below the need, and if more clients or ranks are measurably no faster, or would not
+    suffice even at proportional growth. ``figures``: measured levels, to forecast numbers of clients that were not
+    measured. ``command``: command that measures all needs, if this run did not.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)
@@ -73,12 +73,12 @@ class _Evidence:
     command: str
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
-        """Return the figure that contains a cell, with all its measured levels, or None."""
+        """Return the figure (series over clients or ranks) that contains a cell, or None."""
         figures = [one for one in self.figures if one.study == cell.study]
         return next((one for one in figures if one.settings.items() <= cell.settings.items()), None)
 
     def scale_of(self, cell: Measured) -> Scale:
-        """Return the numbers of clients and ranks with which a cell was measured."""
+        """Return the numbers of clients and ranks of a measured cell."""
         ranks = int(float(cell.settings["ranks"]))
         levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
         return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
@@ -86,7 +86,7 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class _Capacity:
-    """Space and inodes, as reported by statvfs. ``total_inodes``: 0 if the file system does not count inodes."""
+    """Space and inodes as reported by statvfs. ``total_inodes``: 0 if the file system does not limit inodes."""
 
     total_bytes: int = 0
     total_inodes: int = 0
@@ -94,7 +94,7 @@ class _Capacity:
 
 @dataclass(frozen=True)
 class _Rate:
-    """A needed rate and the cells that measured it. A measured rate times ``scale`` has the unit ``unit``."""
+    """A needed rate and the cells that measured it. Measured rate * ``scale`` is in ``unit``."""
 
     need: Need
     wanted: str
@@ -157,7 +157,7 @@ def _asked(need: Need, results: Results) -> _Rate:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Judge a need by the rate with the requested number of clients; without a number, by the best measured rate."""
+    """Judge a need by the rate at the requested number of clients or, without a number, by the best measured rate."""
     if not asked.cells and evidence.command:
         return asked.answer(UNKNOWN, "this run did not measure it", f"To decide it: {evidence.command}")
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
@@ -186,7 +186,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
-    """Return, as text, the best rate among cells with too few runs for an interval."""
+    """Return the best rate of the cells as text, when none has enough runs for an interval."""
     seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
     if not seen:
         return "not measured often enough"
@@ -198,9 +198,9 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
 
 
 def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by_ranks: bool) -> Scale | None:
-    """Return the largest measured scale if it is shown to be no better than a smaller one, else None.
+    """Return the largest measured scale if the rate has levelled off there, else None.
 
-    The largest is no better if the interval of its ratio to a smaller one does not exceed GOOD_ENOUGH. ``by_ranks``:
+    It has levelled off if the interval of its ratio to a smaller scale does not exceed GOOD_ENOUGH. ``by_ranks``:
     compare numbers of ranks instead of clients.
     """
     best: dict[int, Measured] = {}
@@ -222,7 +222,7 @@ def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by
 def _out_of_reach(
     asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence, *, local: bool
 ) -> Answer | None:
-    """Return FAIL if a rate proportional to the number of clients would not suffice either, else None.
+    """Return a FAIL if even proportional growth with the number of clients would not meet the need, else None.
 
     ``local``: ranks count as clients.
     """
@@ -234,7 +234,7 @@ def _out_of_reach(
     if not most or clients < min(sizes.values()) or (reached := max(most.values()) * clients) >= asked.at_least:
         return None
     best = max(most, key=most.__getitem__)
-    # On a network file system, a single client may be faster with more ranks.
+    # The rate of a client is bounded only if more ranks on the client are no faster.
     alike = [cell for cell in measured if sizes[cell.id] == sizes[best]]
     if not local and _where_levelled_off(alike, evidence, by_ranks=True) is None:
         return None
@@ -261,9 +261,9 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Judge the rate with a number of clients: by the cell with this number or, without such a cell, by a forecast.
+    """Judge the rate at a number of clients by a cell with exactly this number or, without one, by a forecast.
 
-    Cells with more clients prove nothing, because fewer clients can have a lower rate.
+    A cell with more clients is no evidence, because fewer clients can have a lower rate.
     """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:
@@ -316,7 +316,7 @@ def _counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 
 def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
-    """Return a block of text for each need: verdict, requirement, result, and the limits of the result.
+    """Return the answers as text, with a block for each need: verdict, requirement, result, and limits of the result.
 
     ``warnings``: lines to print above the verdicts.
     """

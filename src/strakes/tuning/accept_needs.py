@@ -1,4 +1,4 @@
-"""Parse a TOML file of needs, which are requirements that a file system must meet."""
+"""Parse a TOML file of needs, the requirements on a file system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.units import parse_bytes, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
-# Kind of need -> keys in addition to kind, name and at_least. Keys that end in "!" are required.
+# Kind of need -> its keys besides kind, name and at_least. A "!" marks a required key.
 _KEYS: Mapping[str, str] = {
     "files": "",
     "bytes": "",
@@ -46,12 +46,12 @@ class Need:
 
     @property
     def study(self) -> str:
-        """The study that measures the needed value, or "" if no study is necessary."""
+        """The study that measures the needed value, or "" if the file system reports the value."""
         return _STUDIES.get(self.kind, "")
 
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
-    """Return title and needs of a file. Raises BadInputError with the file, the need and the invalid key."""
+    """Return title and needs of a file. Raises BadInputError that names the file, the need and the invalid key."""
     document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:

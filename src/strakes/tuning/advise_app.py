@@ -1,6 +1,6 @@
 """Read and write the description of an application's I/O (``app.toml``). Unknown keys are errors.
 
-The described properties are those of publication S1, section 2.1 (see docs/guide/studies.md).
+The properties follow publication S1, section 2.1 (see docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
-# "same": each rank reads the whole file. "gathered": rank 0 collects the data of all ranks and does all I/O.
+# "same": every rank reads the whole file. "gathered": rank 0 collects the data of all ranks and does all I/O.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces with both collective and independent calls. Not ADIOS2, because it always merges requests.
+# Interfaces that offer collective and independent calls. ADIOS2 is not one, because it always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One kind of data that the application reads or writes.
+    """One phase of I/O: one kind of data that the application reads or writes.
 
-    ``data_bytes``: data of each rank. ``share``: share of the I/O time or of all data, None if not given.
+    ``data_bytes``: data of each rank. ``share``: share of the phase in the I/O time or in all data, or None.
     """
 
     name: str
@@ -43,13 +43,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes of one call: the first given size or, without sizes, all data of a rank."""
+        """Bytes of one call: the first of ``record_bytes`` or, if that is empty, all data of a rank."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application. ``grouping``: maximum number of ranks for which one writer can write."""
+    """Description of an application. ``grouping``: maximum number of ranks whose data one writer can write."""
 
     title: str
     interface: Interface
@@ -236,7 +236,7 @@ def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, st
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
-    """Return the description as TOML. ``remarks``: comments to put before the description.
+    """Return the description as TOML. ``remarks``: comments at the top.
 
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"

@@ -1,4 +1,4 @@
-"""Choose settings for an application from measured cells, with the reason, the evidence and the gain of each."""
+"""Choose settings for an application from measured cells, each with its reason, evidence and gain."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from strakes.survey.analysis_answers import answer_among
 from strakes.tuning.advise_app import App, AppPhase, Operation
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
-# For these settings, a smaller value saves nothing. (Fewer stripes or processes, in contrast, save resources.)
+# Settings whose smaller values save no resources. (Fewer stripes or processes do.)
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Maximum factor between the size of a file and the nearest measured size whose result is used for that file.
+# The result for the nearest measured file size applies to sizes that differ at most by this factor.
 _LIKE_TIMES = 8.0
-# Usual stripe size of publication S1. The study of striping varies the stripe count with stripes of this size.
+# Usual stripe size of publication S1. The striping study varies the stripe count at this size.
 _USUAL_STRIPE_BYTES = 1 << 20
 
 
@@ -31,8 +31,8 @@ _USUAL_STRIPE_BYTES = 1 << 20
 class Choice:
     """One advised setting for one phase.
 
-    ``gain``: interval of the ratio of the rate with this value to the rate with the present value, or None if no gain
-    is shown. ``surer``: measurement that would make the answer surer, or "".
+    ``gain``: interval of rate with this value / rate with the present value, or None without a proven gain. ``surer``:
+    measurement that would make the answer more certain, or "".
     """
 
     phase: str
@@ -47,9 +47,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting without advice, and the measurement that would give advice.
+    """A setting without advice, and the measurement that it needs (``needs``).
 
-    ``times``: budget of the command ``needs``, as a multiple of the run's budget; 0 for the default budget.
+    ``times``: budget for ``needs`` as a multiple of the run's budget, or 0 for the default budget.
     """
 
     phase: str
@@ -70,21 +70,21 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Chosen:
-    """All advised settings, and all settings without advice."""
+    """Advised settings (``choices``), settings without advice (``unknowns``), best stripe counts by file size."""
 
     choices: tuple[Choice, ...]
     unknowns: tuple[Unknown, ...]
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
-        """Return the chosen value of a setting for a phase, or None if there is no advice."""
+        """Return the advised value of a setting for a phase, or None without advice."""
         return next(
             (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
         )
 
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
-    """Return the settings to advise for an application, from a run with the budget ``budget_s``. Pure function."""
+    """Return advice for an application from the results of a run with the budget ``budget_s``. Pure function."""
     outcomes: list[Choice | Unknown] = []
     for phase in app.phases:
         outcomes += [_transfer(phase, results), _writers(app, phase, results)]
@@ -99,7 +99,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
         if unknown.times:
             budget = typed_seconds(unknown.times * budget_s, up=True)
             unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {budget}")
-    # A layout applies to reads and writes, so choose it for the operation of the phase with the largest share.
+    # A layout applies to reads and writes, so optimise it for the operation of the largest phase.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -110,7 +110,7 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
         for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
         if "stripe_bytes" not in cell.settings
     ] or _overview(results, phase.operation, "transfer_bytes")
-    # A call cannot move more than the data of one rank.
+    # Larger calls are impossible: a rank has no more data.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
     return _level(results, phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
@@ -131,7 +131,7 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
 
 
 def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
-    """Return the cells of a survey that differ in nothing but this factor."""
+    """Return the cells of a survey that differ only in this factor."""
     return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
 
 
@@ -140,7 +140,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     size = app.file_bytes(phase)
     if not cells:
         layouts = results.facts.get("striping") or {}
-        # The study requires that layouts can be set, and at least two data targets.
+        # The striping study needs at least two data targets, and layouts that can be set.
         if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
             return []
         why = "the layout of files was not measured here"
@@ -164,7 +164,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
 
 
 def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
-    """Compare one shared file with a file for each rank, if the phase uses one of these two."""
+    """Return advice on whether to use a shared file or a file per rank. Empty if the phase uses neither."""
     if phase.files not in ("per-process", "shared"):
         return []
     cells = _by_files(phase, results)
@@ -189,7 +189,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
-    """Return two cells that are equal in all other settings: one with a file per rank, one with a shared file."""
+    """Return a cell with a file per rank and a cell with a shared file, which differ in no other setting."""
     cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
@@ -221,7 +221,7 @@ def _level(
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level that is good enough, or the present level if no other level is shown to be better."""
+    """Return the smallest level that is good enough, or the present level if none is proven better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -235,11 +235,11 @@ def _level(
     if answer.grade == "undecided":
         leaning = _text(factor, best)
         return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
-    # The measured level that is nearest to the application's present level.
+    # The measured level nearest to the application's present value stands for that value.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
-        # A smaller value would save nothing, so keep the present value, which is as good.
+        # Keep the present value, because it is as good and a smaller one would save nothing.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
@@ -260,7 +260,7 @@ def _interval(versus: Comparison, of: str) -> IntervalOf:
 
 
 def _more(answer: Answer, command: str) -> tuple[str, float]:
-    """Return a command that would decide between the levels, and its budget as a multiple of the run's budget."""
+    """Return the command that would decide between the levels, and its budget in multiples of the run's budget."""
     times = times_to_decide(answer.against.low, answer.against.high)
     if times > MOST_TIMES:
         return f"{command} at a quieter time: the runs scatter too much", 0.0
@@ -268,7 +268,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size, for a layout with more stripes for larger files."""
+    """Return the best stripe count for each measured file size. Counts never fall with size."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
@@ -276,7 +276,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # Counts must not fall: a component with fewer stripes would leave stripes of earlier components unused.
+            # A later component with fewer stripes would leave targets of the earlier components unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

@@ -21,11 +21,10 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Darshan's modules that count bytes and time. Calls of MPI-IO are counted again as calls of POSIX or DFS. All other
-# calls are counted once.
+# Darshan's modules that count bytes and time. Only MPI-IO's calls are counted twice: as MPI-IO, and as POSIX or DFS.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
-# Darshan counts calls by classes of sizes. The largest size of a class represents all sizes of the class.
+# Darshan counts calls in classes of sizes. Each class is represented by its largest size in bytes.
 _CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
@@ -39,13 +38,13 @@ _CALL_CLASSES = {
     "1G_PLUS": GIB,
 }
 _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
-# Rank number in records that sum over all ranks. Darshan writes such records for files that all ranks share.
+# Rank number of a record with sums over all ranks, which Darshan writes for a file that all ranks share.
 _ALL_RANKS = -1
-# Time limit for reading a log in seconds. Reading a damaged log may never end; a longer limit delays the error.
+# Time limit for reading a log in seconds. Reading a damaged log may never end.
 _MOST_READ_S = 300.0
-# Memory limit. An intact log needs less than 1 GiB of memory; a damaged log may request any amount.
+# Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# If POSIX moves this many times the data requested from MPI-IO, data sieving is the reason. Headers are smaller.
+# POSIX moves at least this multiple of the data requested from MPI-IO only by data sieving. Headers are smaller.
 _SIEVED_TIMES = 2.0
 # A phase with less than this share of all data is omitted from the description.
 _SMALL_SHARE = 0.02
@@ -55,8 +54,8 @@ _SMALL_SHARE = 0.02
 class FileRecord:
     """Counters of one file in one module. ``rank``: -1 for sums over all ranks.
 
-    ``read_calls``, ``write_calls``: largest size of a class of sizes -> number of calls. ``time_s``: time in reads,
-    writes and metadata calls; in sums over all ranks, the time of the slowest rank.
+    ``read_calls``, ``write_calls``: largest size of a size class -> number of calls. ``time_s``: seconds in reads,
+    writes and metadata calls; if ``rank`` is -1, of the slowest rank.
     """
 
     file: int
@@ -73,8 +72,8 @@ class FileRecord:
 class LogFacts:
     """The facts that a Darshan log contains.
 
-    ``modules``: all modules with records. ``records``: for each module that counts bytes, the records of files.
-    ``partial``: modules that did not count some files, because the module's memory was full.
+    ``modules``: modules with records. ``records``: module that counts bytes -> its records of files. ``partial``:
+    modules that missed some files because Darshan's memory for them was full.
     """
 
     program: str
@@ -90,18 +89,18 @@ class LogFacts:
 
     @property
     def io_s(self) -> float:
-        """Seconds that the slowest rank spent in I/O: the maximum that a faster file system could save."""
+        """Seconds of I/O of the slowest rank, an upper limit of what a faster file system can save."""
         slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
         return min(self.run_s, max(slowest_s))
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes that the lowest recorded layer read and wrote."""
+        """Bytes read and written, as counted by the lowest recorded layer."""
         return _moved(self.of(*_SYSTEM_MODULES)) or _moved(self.of("MPI-IO"))
 
     @property
     def sieved(self) -> str:
-        """A sentence on data sieving, or "" if POSIX moved less than _SIEVED_TIMES the data requested from MPI-IO."""
+        """A sentence on data sieving, or "" if POSIX moved too little data for it."""
         asked = self.of("MPI-IO")
         files = {record.file for record in asked}
         moved = _moved([record for record in self.of("POSIX") if record.file in files])
@@ -143,14 +142,14 @@ def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInp
 
 
 def read_log(path: Path) -> LogFacts:
-    """Read a log in a child process, because PyDarshan's C library aborts or crashes on damaged logs.
+    """Return the facts in a log, read in a child process because PyDarshan's C library crashes on damaged logs.
 
     Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that PyDarshan cannot read.
     """
     if not path.is_file():
         remedy = "Give a file written by Darshan (NAME.darshan)."
         raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
-    # BLAS reserves address space for each thread, and the child has a limit on address space, so use one thread.
+    # BLAS reserves address space for each thread, and the child's address space is limited. Use one thread.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
@@ -181,11 +180,11 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _answer(path: Path, answers: Connection) -> None:
-    """In the child process: send the facts of a log, or the text of an error, to the parent."""
+    """Send the facts of a log, or the text of an error, to the parent. Runs in the child process."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    # The C library prints its errors, so discard all output.
+    # Discard the errors that the C library prints.
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
@@ -198,7 +197,7 @@ def _answer(path: Path, answers: Connection) -> None:
 
 
 def _facts(path: str) -> LogFacts:
-    """Return the facts in a log. Raises any exception that PyDarshan raises."""
+    """Return the facts in a log. Raises whatever PyDarshan raises."""
     from darshan import DarshanReport
 
     report = DarshanReport(path, read_all=False)
@@ -248,7 +247,7 @@ def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
 
 def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
     if prefix == "STDIO":
-        # STDIO has no classes of sizes, so use the mean size of all calls.
+        # Darshan has no size classes for STDIO, so use the mean size of the calls.
         calls = max(0, int(row.get(f"STDIO_{operation}S", 0)))
         moved = max(0, int(row["STDIO_BYTES_READ" if operation == "READ" else "STDIO_BYTES_WRITTEN"]))
         return {max(1, round(moved / calls)): calls} if calls else {}
@@ -260,12 +259,12 @@ def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
-    """Return the description of the application, and remarks on the limits of this description.
+    """Return the description of the application in a log, and remarks on what the log does not show.
 
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # If the program uses a library, MPI-IO counts the program's calls, but POSIX counts the aggregators' calls.
+    # If the program uses a library, only MPI-IO shows the program's own calls. POSIX shows the aggregators' calls.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
     total = _moved(records)
@@ -319,7 +318,7 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return all I/O with this operation and kind of files as one phase, or None if it moved too little data."""
+    """Return all I/O with this operation on this kind of files as one phase, or None if it moved too little data."""
     alone = facts.ranks == 1  # a program with a single rank has no shared files
     sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:

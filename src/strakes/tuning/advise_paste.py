@@ -1,4 +1,4 @@
-"""Texts for users to paste: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
+"""Ready-to-paste texts: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Return the texts for all chosen settings that apply to the application and to the file system."""
+    """Return the texts for the chosen settings, as far as they apply to the application and the file system."""
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -45,7 +45,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
-    """Return layouts for all measured file sizes: on Lustre one progressive layout, elsewhere one for each size."""
+    """Return layouts for the measured file sizes: one progressive layout on Lustre, else one layout for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
@@ -75,7 +75,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     """
     # Merge adjacent components with the same number of stripes.
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    # Lustre changes the stripe size of a component if it does not divide the end, so make ends multiples of the unit.
+    # Round the ends down to the unit: Lustre changes a stripe size that does not divide the end of its component.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
@@ -113,7 +113,7 @@ def _cray_hints(hints: Mapping[str, str]) -> str:
     >>> _cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    # A colon separates hints, so omit hints that contain a colon (lists of nodes).
+    # Omit hints with a colon (lists of nodes), because a colon separates hints.
     pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
@@ -133,15 +133,15 @@ def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        # An aggregator merges the data of several ranks. If the chosen call size is that of all data of one rank, even
-        # larger calls may be better for the aggregator, so give no hint.
+        # An aggregator merges the data of several ranks. If the best call size was all data of one rank, larger calls
+        # may be even better for the aggregator, so give no hint.
         if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints
 
 
 def _writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """Return the number of ranks per node that should do I/O, at most all ranks; None without advice."""
+    """Return the advised number of ranks per node that do I/O (at most all ranks), or None without advice."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 

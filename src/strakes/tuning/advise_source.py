@@ -1,4 +1,4 @@
-"""Select the run to base advice on: the requested run, one of the user's runs, or the run that the site published."""
+"""Select the run for advice: the requested run, one of the user's runs, or the run that the site published."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 VARIABLE = "STRAKES_PORTRAIT"
-# Maximum number of runs to check. Reading a run takes about a second.
+# Maximum number of runs that are read, at about a second each.
 _MOST_RUNS = 10
-# Possible paths of a site's published portrait, relative to the system's data directories.
+# Paths where a site may publish a portrait, relative to the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 
@@ -24,8 +24,8 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
     the run that the site has published.
 
-    ``answers``: function that returns whether a run contains any of the wanted answers; the newest such run is
-    preferred. Raises BadInputError, with the shortest sufficient measurement as the remedy, if there is no run.
+    ``answers``: tells whether a run has a wanted answer; the newest such run is preferred. Raises BadInputError if no
+    run exists, with the shortest sufficient measurement as the remedy.
     """
     store = Store()
     if wanted is not None:
@@ -46,7 +46,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first run with a wanted answer, otherwise the first undamaged run, otherwise the first run."""
+    """Return the first run with a wanted answer, or else the first undamaged run, or else the first run."""
     whole = []
     for run in newest:
         with suppress(BadInputError):
@@ -58,6 +58,6 @@ def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run
 
 
 def published_places() -> tuple[Path, ...]:
-    """Return the possible paths of a site's published portrait, first choice first (XDG base directories)."""
+    """Return the paths where a site may publish a portrait, in order of preference (XDG base directories)."""
     directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
     return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

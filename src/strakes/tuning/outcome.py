@@ -41,13 +41,13 @@ _WHAT: Mapping[str, What] = {
     FILES: "files",
 }
 
-# If a gain above this ratio cannot be ruled out, the runs are too noisy for a statement.
+# If a gain above this ratio is still possible, the runs are too noisy for a statement.
 _LOOSE_TIMES = 1.5
 
 
 @dataclass(frozen=True)
 class TuningOutcome:
-    """Outcome of a search. ``verdict``: better (the interval of the gain is above 1), not-shown or unfinished."""
+    """Outcome of a search, computed from its run."""
 
     run: Run
     app: App
@@ -56,14 +56,14 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
-        """The verdict. "unfinished" means that the best setting was not confirmed by fresh runs."""
+        """The verdict: "better" if the gain's interval is above 1, "unfinished" if fresh runs are missing."""
         confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
         return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
 
     def gain_interval(self, of: str) -> IntervalOf | None:
-        """Return the interval of the gain, described as ``of``, or None if no gain was measured."""
+        """Return the interval of the gain, or None if no gain was measured. ``of``: description of the ratio."""
         gain = self.search.gain
         if gain is None or gain.interval is None:
             return None
@@ -91,26 +91,26 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
-        """Return the effects of all settings, estimated by the model that was fitted to all runs."""
+        """Return the effects of all settings, estimated by the model of the runs before the confirmation."""
         return effects(self.search)
 
     @cached_property
     def most_possible(self) -> float:
-        """Upper limit of the gain of any setting: the model's limit or the fresh runs' limit, whichever is larger."""
+        """Upper limit of the gain of any setting: the larger of the model's limit and the fresh runs' limit."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: only those of the confirmation if there are any, otherwise all."""
+        """Return the successful trials of a setting: its fresh trials in the confirmation or, without these, all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own
 
     @property
     def statement(self) -> str:
-        """The result in one or two sentences."""
+        """The result of the search in a few sentences."""
         confidence, gain = f"{self.search.rules.confidence:.0%}", self.search.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")

@@ -1,4 +1,4 @@
-"""Build the portrait of a stored run of any kind. Pure: needs neither the target nor the store."""
+"""Build the portrait of a stored run of any kind, without access to the target or the store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def build_portrait(run: Run) -> Portrait:
     with told_as_damage(run):
         if run.manifest["kind"] != "tune":
             return study_portrait(run)
-        # Import here: only the portrait of a search needs numpy, which takes 0.2 s to load.
+        # Only portraits of searches need numpy, which takes 0.2 s to load, so import here.
         from strakes.tuning.tuned import tuned_portrait
 
         return tuned_portrait(run)
 
 
 def answers_anything(run: Run) -> bool:
-    """Return whether the run has an answer to any question. Raises BadInputError for a damaged run."""
+    """Return whether the run answers at least one question. Raises BadInputError for a damaged run."""
     return any(answer.grade != "undecided" for answer in build_portrait(run).answers)

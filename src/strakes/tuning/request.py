@@ -50,7 +50,7 @@ class TuningRequest:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def options(self) -> dict[str, object]:
-        """Return the options of the request, to store in the run."""
+        """Return the options of the request, to be stored in the run."""
         return {
             "fingerprint": self.fingerprint(),
             "studies": [KIND],

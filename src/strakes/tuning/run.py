@@ -1,4 +1,4 @@
-"""Run a search on a file system: probe the target, measure blocks of trials, confirm the best setting, clean up."""
+"""Run a search on a file system: probe the target, measure blocks of trials, confirm the best setting and clean up."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from strakes.tuning.tune_words import levels_from, typed
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
     """Search until the budget is spent, and return the finished run.
 
-    Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, and MeasurementError if
-    the target fails. In all these cases, and after KeyboardInterrupt, the run keeps its measurements, and target and
-    system are restored.
+    Raises BadInputError for an impossible request, EnvironmentLacksError without an engine, and MeasurementError if the
+    target fails. After an error or KeyboardInterrupt, the run keeps its measurements, and target and system are
+    restored.
     """
     target = detect(request.directory, request.servers)
     try:
@@ -84,7 +84,7 @@ def _perform(request: TuningRequest, target: Target, store: Store, progress: Pro
 
 
 class _Session:
-    """The state of a running search."""
+    """State of a running search."""
 
     def __init__(
         self, request: TuningRequest, writer: RunWriter, site: Site, hello: Hello, progress: ProgressDisplay
@@ -97,7 +97,7 @@ class _Session:
         progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
         self.bench = Bench(request.app, space, scale, rules, site)
-        # The search may use the time that is left after probing the target, but at least half of the budget.
+        # Probing the target counts towards the budget, but the search gets at least half of the budget.
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
         self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
@@ -106,7 +106,7 @@ class _Session:
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
-        """Return search space, size of a trial, and rules. In a resumed run, space and size come from the records."""
+        """Return search space, trial size and rules. A resumed run takes space and size from its records."""
         request = self.request
         rules = Rules(confidence=request.confidence)
         stored = preparation_of(self.writer.run)
@@ -137,7 +137,7 @@ class _Session:
             block = self.history.blocks
             app, space = self.request.app, self.bench.space
             if has_shares(app) and not usual_of(app, space, self.visits):
-                # Measure the present setting first, because the seconds of its phases determine their weights.
+                # Measure the present setting first: later rates are relative to the seconds of its phases.
                 trials = [Trial(space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
@@ -164,7 +164,7 @@ class _Session:
         return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
-        """Return the expected share of the budget of a trial: the median of past trials of its setting, or of all."""
+        """Return the expected share of the budget for a trial: the median of past trials of its setting or of all."""
         point = self.bench.space.settings(trial.point)
         alike = [visit for visit in self.visits if visit.settings == point] or self.visits
         return (median(visit.elapsed_s for visit in alike) if alike else self.bench.scale.limit_s) / self.budget_s
@@ -177,14 +177,14 @@ class _Session:
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
-# Maximum number of ranks of a trial per processor. Up to this, a trial has the ranks of a node of the application.
+# A trial has the ranks of a node of the application, but at most this number per processor.
 _PROCESSOR_RANKS = 4
-# Planned number of full trials, and duration of a trial relative to its timed phases.
+# Planned number of trials, and ratio of a trial's duration to the duration of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# Minimum number of calls of each rank in a trial, so that a single call is at most 25% of the trial.
+# Minimum number of calls of each rank in a trial. With four, one call is at most 25 % of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.
@@ -193,7 +193,7 @@ _PATIENCE_TIMES = 3.0
 
 @dataclass(frozen=True)
 class Here:
-    """Result of probing a target. ``why_not``: reasons why some interfaces do not work."""
+    """Result of probing a target. ``why_not``: texts on interfaces that do not work, with reasons."""
 
     able: Abilities
     scale: TrialSize
@@ -202,7 +202,7 @@ class Here:
 
 
 def team(app: App, launch: Launch) -> tuple[int, int | None]:
-    """Return the number of ranks of a trial, and the number on each node (None: all ranks are on this node)."""
+    """Return the number of ranks of a trial, and their number on each node (None: all are on this node)."""
     if launch.launcher != "local":
         ranks = processes(launch)
         return ranks, launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
@@ -210,7 +210,7 @@ def team(app: App, launch: Launch) -> tuple[int, int | None]:
 
 
 def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) -> Here:
-    """Probe the target: try every interface once, and choose the data of a trial so that a search fits the budget."""
+    """Return the result of probing the target: working interfaces, and data of a trial that suit the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
     striping = target.striping()
@@ -240,7 +240,7 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
 def _interfaces(
     engine: Engine, workspace: Path, hello: Hello, target: Target
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the interfaces that work, and the reasons why other interfaces do not."""
+    """Return the interfaces that work, and a text with the reason for each of the others."""
     working, why_not = [], []
     for name, (backend, direct, depth) in INTERFACES.items():
         if backend not in hello.backends:
@@ -261,7 +261,7 @@ def _interfaces(
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:
     """Return the space without refused layouts, and a text for each refused layout.
 
-    Sets and reads back every layout once. A layout that the file system changes counts as refused.
+    Each layout is set once and read back. If the file system changed the layout, it counts as refused.
     """
     names = [factor.name for factor in space.factors if factor.name in LAYOUT_FACTORS]
     if not names:
@@ -281,7 +281,7 @@ def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tu
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
     constraints = (*space.constraints, given_as_asked)
     possible = SearchSpace(space.factors, constraints).points
-    # Drop levels that occur in no allowed combination.
+    # Some levels may now occur in no allowed combination; drop these levels.
     levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))

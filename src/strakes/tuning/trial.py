@@ -24,18 +24,18 @@ from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialR
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-# Level of a knob that has no value.
+# Level of a knob without a value.
 _NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor for each knob, with the values that take effect as levels; also a text for each refused value.
+    """Return a factor for each knob, whose levels are the values that take effect, and a text for each refused value.
 
     Raises BadInputError for a knob that is unknown, that has no value here, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
-    # Never call read() with an empty list, because that means all knobs.
+    # Do not call read() with an empty list, which means all knobs.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
@@ -61,7 +61,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
 
 @contextmanager
 def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str, Setting]) -> Iterator[None]:
-    """While the body runs, set the knobs whose level differs from the default."""
+    """Context manager that sets knobs whose level differs from the default, and restores them at the end."""
     values = {
         name.removeprefix(KNOB): str(level)
         for name, level in settings.items()
@@ -79,13 +79,13 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
         return error.why or error.what
 
 
-# Time limit of a trial, for the case that the engine cannot end a phase at the time limit of the phase.
+# A trial that the engine cannot end on time is ended after these seconds plus a multiple of the phase's limit.
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Everything that a trial needs: application, search space, size of a trial, rules and site."""
+    """The fixed inputs of all trials: application, search space, trial size, rules and site."""
 
     app: App
     space: SearchSpace
@@ -94,7 +94,7 @@ class Bench:
     site: Site
 
     def run(self, trial: Trial, number: int, block: int) -> Visit:
-        """Run a trial; return the record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
+        """Run a trial, return its record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
         settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
         purpose = "confirm" if trial.stage == "confirm" else "measure"
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
@@ -110,7 +110,7 @@ class Bench:
         return replace(visit, interruptions=tuple(interruptions))
 
     def cell(self, trial: Trial) -> Cell:
-        """Return a cell for the store with the setting of the trial."""
+        """Return the trial's setting as a cell for the store."""
         settings = self.space.settings(trial.point)
         names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
         measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
@@ -120,18 +120,18 @@ class Bench:
 
 
 def key_of(space: SearchSpace, trial: Trial) -> str:
-    """Return the key of the cell that has the setting of a trial."""
+    """Return the key of the cell with the trial's setting."""
     return f"tune/{space.numbers[trial.point]}"
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return phase -> seconds per byte with the default setting; {} without shares, or before its first trial."""
+    """Return phase -> seconds per byte with the default setting. Empty without shares or before its first trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
 
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
-    """Return the results of all trials of a search, from the stored records."""
+    """Return the results of all trials of a search, computed from the stored records."""
     usual_s = usual_of(app, space, visits)
     return [TrialResult(_trial_of(visit, space), visit.block, goodness(app, visit, usual_s)) for visit in visits]
 
@@ -141,7 +141,7 @@ def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
-    """Return the event that records search space and size of a trial. It is stored before the first trial."""
+    """Return the event that records search space and trial size, for storage before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)
@@ -149,7 +149,7 @@ def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) 
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
-    """Return search space and size of a trial as recorded by space_event(), or None if not recorded."""
+    """Return the search space and trial size that space_event() recorded, or None."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
         return None

@@ -1,8 +1,8 @@
-"""Effect of each setting on the rate, estimated by the model that was fitted to all runs.
+"""Effect of each setting on the rate, estimated by the model of the runs before the confirmation.
 
-The total effect of a setting is the mean variance that remains when all other settings are fixed, relative to the total
-variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Two levels are compared only if the constraints
-allow both combinations.
+The total effect of a setting is the mean variance that remains when all other settings are fixed, divided by the total
+variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Two levels are compared only in combinations that
+the constraints allow for both.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# A setting that causes less than this share of the variance does not matter.
+# A setting matters only if it causes at least this share of the variance.
 MATTERS_SHARE = 0.05
-# Number of posterior samples. The standard error of a share is then at most 3.5 %. Time grows in proportion.
+# Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
 _DRAWS = 200
 
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """The mean ratio of the rate with one level to the rate with the default, all other settings being equal."""
+    """Mean ratio of the rate with a level to the rate with the default level, all other settings being equal."""
 
     factor: str
     level: Setting
@@ -37,14 +37,14 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of all settings. ``parts``: factor -> share of the variance that the factor causes, largest first."""
+    """Effects of all settings. ``parts``: factor -> its share of the variance, largest first."""
 
     levels: tuple[LevelEffect, ...]
     parts: Mapping[str, float]
 
     @property
     def matter(self) -> tuple[str, ...]:
-        """Factors that matter: a level is shown to differ from the default, and the factor's share is not too small."""
+        """Factors with a share of at least MATTERS_SHARE and with a level whose interval excludes 1."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
         return tuple(name for name, share in self.parts.items() if share >= MATTERS_SHARE and name in shown)
 
@@ -92,7 +92,7 @@ def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str
 
 
 def _within(points: Sequence[Point], mean: Array, which: int) -> float:
-    """Return the mean variance among points that differ in nothing but this factor."""
+    """Return the mean variance of points that differ only in this factor."""
     groups: dict[Point, list[int]] = {}
     for place, point in enumerate(points):
         groups.setdefault((*point[:which], *point[which + 1 :]), []).append(place)

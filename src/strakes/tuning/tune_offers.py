@@ -1,4 +1,4 @@
-"""Derive the settings to search from an application and the abilities of the file system and the engine."""
+"""Derive the search space from an application and the abilities of the file system and the engine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
 STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
 LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
-# Name of layouts with only stripe count, stripe size and pool. Other layouts are named by their lfs options.
+# Name of layouts that have only stripe count, stripe size and pool. Lfs options name all other layouts.
 PLAIN_LAYOUT = "plain"
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
-# Interface -> the engine's backend, whether it bypasses the page cache, and number of parallel transfers.
+# Interface -> (the engine's backend, whether it bypasses the page cache, number of parallel transfers).
 INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     POSIX: ("posix", False, 1),
     DIRECT: ("posix", True, 1),
@@ -28,7 +28,7 @@ INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     URING: ("uring", False, 16),
     URING_DIRECT: ("uring", True, 16),
 }
-# Interfaces with which the engine can gather the data of several ranks in one writer.
+# Interfaces through which one rank of the engine can write the data of several ranks.
 _GATHERS = (POSIX, DIRECT, STDIO, MMAP)
 
 _TRANSFERS = tuple(8 * KIB << power for power in range(10))
@@ -38,10 +38,10 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """The abilities of this system, which limit the settings to search.
+    """Abilities of this system, which limit the search space.
 
-    ``ranks``: ranks of a node in a trial. ``data_bytes``: largest transfer to try. ``interfaces``: interfaces that
-    work. ``layout``: present layout of new files; None means unknown, and then no layouts are tried.
+    ``ranks``: number of ranks of a trial. ``data_bytes``: largest transfer to try. ``interfaces``: working interfaces.
+    ``layout``: present layout of new files, or None if unknown (then no layouts are tried).
     """
 
     ranks: int
@@ -53,7 +53,7 @@ class Abilities:
 
 
 def offers(app: App, able: Abilities) -> SearchSpace:
-    """Return the settings to search. The default setting is the application's present one. Pure function."""
+    """Return the search space, whose default is the application's present setting. Pure function."""
     factors: list[Factor] = []
     constraints: list[Constraint] = []
     moving = [phase for phase in app.phases if phase.files != "same"]
@@ -71,7 +71,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Return the space with only the levels in ``only``. If they exclude the default, the first one becomes default."""
+    """Return the space with only the levels in ``only``. If they exclude a default, the first level becomes default."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
@@ -88,7 +88,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
     writes = any(phase.operation == "write" for phase in phases)
     group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
-    # A writer takes the data of at most ``group`` ranks: the maximum of the application's framework.
+    # The application's framework can gather the data of at most ``group`` ranks in a writer.
     writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
     factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
     if len(writers) > 1:
@@ -97,7 +97,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
-    # Libraries above MPI-IO choose the calls themselves. Users can only request O_DIRECT.
+    # With libraries above MPI-IO, users can only request O_DIRECT, because the library chooses its calls.
     suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
     return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 
@@ -141,7 +141,7 @@ def _layouts(able: Abilities) -> list[Factor]:
 
 
 def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
-    """Return the constraint that stripe counts and sizes vary only with the plain layout."""
+    """Return the constraint that stripe count, stripe size and pool vary only in the plain layout."""
     others = [factor for factor in layouts if factor.name != LAYOUT]
     if len(others) == len(layouts):
         return []

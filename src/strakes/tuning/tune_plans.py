@@ -1,4 +1,4 @@
-"""Convert a setting of an application to a plan for the engine and a layout of files. Pure functions."""
+"""Convert a setting of an application to an engine plan and a file layout. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Request size for creating the files that a phase reads. The creation is not measured.
+# Request size of the unmeasured writes that create the files of a reading phase.
 _MADE_WITH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class TrialSize:
-    """Size of a trial: the number of ranks, and the data of each rank in each phase.
+    """Size of a trial: number of ranks, and data of each rank in each phase.
 
-    ``limit_s``: time in seconds after which a phase starts no more requests.
+    ``limit_s``: seconds after which a phase starts no more requests.
     """
 
     ranks: int
@@ -69,7 +69,7 @@ def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
 
 
 def phase_name(phase: AppPhase) -> str:
-    """Return the phase's name, changed to the form that the engine allows.
+    """Return the phase's name in the form that the engine accepts.
 
     >>> phase_name(AppPhase("Check point №1", "write", "shared", 1))
     'check-point-1'
@@ -78,10 +78,10 @@ def phase_name(phase: AppPhase) -> str:
 
 
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
-    """Return the quality of a trial: data divided by time, with each phase weighted by its share of all I/O.
+    """Return the rate of a trial, with phases weighted by their shares of the I/O. None if a phase moved no data.
 
-    ``usual_s``: seconds per byte of each phase with the default setting; the result is then relative to the default. If
-    empty, the result is in bytes per second over all phases. Return None if a phase moved no data.
+    ``usual_s``: seconds per byte of each phase with the default setting. The rate is then relative to the default.
+    Without ``usual_s``, the rate is in bytes per second over all phases.
     """
     time_s = bytes_moved = 0.0
     shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}
@@ -97,13 +97,13 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return phase -> seconds per byte in a trial of the default setting."""
+    """Return phase -> seconds per byte in a trial."""
     names = {phase_name(phase) for phase in app.phases}
     return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
 
 
 def has_shares(app: App) -> bool:
-    """Return whether there are several phases, and the description states a share of the I/O for each phase."""
+    """Return whether the application has several phases, all with a share of the I/O."""
     return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
 
 
@@ -143,12 +143,12 @@ def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, da
 
 
 def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
-    """Return how ranks share files, and the number of ranks per node that write (0: all ranks)."""
+    """Return how ranks share files, and the number of writing ranks per node (0: all ranks)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
     if writers >= scale.ranks_of_a_node:
         return "shared-file" if shared else "file-per-process", 0
     if shared:
-        # All ranks may read a shared file, even if only some of them wrote it.
+        # All ranks can read a shared file, even if only some ranks wrote it.
         return "shared-file", writers if phase.operation == "write" else 0
     return "file-per-writer", writers

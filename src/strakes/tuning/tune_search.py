@@ -1,11 +1,11 @@
 """Choose the settings to measure next, from the past trials of a search.
 
-Pure functions: the same past trials and seed give the same blocks of trials.
+Deterministic: the same past trials and seed give the same blocks of trials.
 
-The stages share the budget. **Screen**: space-filling settings. **Explore**: blocks of settings with the highest joint
-expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
-posterior samples. **Race**: the best settings are repeated in blocks, and losers are dropped. **Confirm**: the winner
-and the default alternate in fresh runs. Their number is fixed in advance.
+The stages share the budget. **Screen**: measure space-filling settings. **Explore**: measure blocks of settings with
+the highest joint expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize
+optimization, 2010), estimated from posterior samples. **Race**: repeat the best settings in blocks and drop losers.
+**Confirm**: alternate the winner and the default in fresh runs, whose number is fixed in advance.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """Shares of the budget at which stages end, number of trials in a block, and limits of the last stages."""
+    """Shares of the budget at which stages end, trials in a block, and maximum numbers of finalists and fresh runs."""
 
     confidence: float = 0.9
     screen_until: float = 0.2
@@ -60,25 +60,25 @@ class Rules:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The setting to compare with the default, and the number of fresh runs, which is fixed before the first run."""
+    """The setting to compare with the default, and the number of fresh runs of each, fixed before the first one."""
 
     best: Point
     runs: int
 
 
-# Weights of repeated levels and of chance in the screening, relative to the distance from chosen settings.
+# Screening: weights of repeated levels and of chance in the score, relative to the distance from chosen settings.
 _USED, _CHANCE = 0.5, 0.3
-# A setting stays in the race as long as it is the best in this share of the posterior samples.
+# A setting stays in the race while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02
-# Number of posterior samples. The standard error of a share is then at most 2.5 %. Time grows in proportion.
+# Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 _DRAWS = 400
-# Maximum number of settings in posterior samples, else a subset is used. Twice the number takes eight times the time.
+# Maximum number of settings in a posterior sample; larger spaces are sampled. Time grows with the third power.
 _MOST_DRAWN = 700
 
 
 @dataclass
 class Search:
-    """State of a search. ``told``: all results in time order. An interrupted search resumes from these results."""
+    """State of a search. ``told``: all results in order of time, from which an interrupted search resumes."""
 
     space: SearchSpace
     seed: int
@@ -97,7 +97,7 @@ class Search:
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
         """Return the next block of trials in the order to run them, or an empty list if the search has ended.
 
-        ``spent``: share of the budget used so far. ``cost``: function that returns the share that a trial will use.
+        ``spent``: share of the budget used so far. ``cost``: function that estimates the share that a trial needs.
         """
         stage = self._stage(spent)
         generator = np.random.default_rng([self.seed, self.blocks])
@@ -123,13 +123,13 @@ class Search:
         """Return the model of all settings, fitted to the runs before the confirmation."""
         before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
-            # Fit from scratch, so that proposals depend on nothing but the past trials.
+            # Fit from scratch, so that proposals depend only on past trials, not on earlier fits.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
         return self._fitted[1]
 
     @property
     def best(self) -> Point:
-        """Return the measured setting with the best posterior mean, or the default if nothing was measured."""
+        """Return the confirmed setting, else the measured one with the best posterior mean, else the default."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = self._measured()
@@ -140,9 +140,9 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """Return the ratio of the winner's value to the default's, from the fresh runs of the confirmation.
+        """Return the ratio of the winner's rate to the default's rate in the fresh runs of the confirmation.
 
-        None before the fresh runs, and if the default is the winner.
+        None before the confirmation, or if the default is the winner.
         """
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
@@ -150,7 +150,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return block -> value of a setting in the confirmation."""
+        """Return the values of a setting in the confirmation, by block."""
         return {
             result.block: result.value
             for result in self.told
@@ -158,13 +158,13 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the upper bound of the ratio of any setting to the default, by the model of all runs."""
+        """Return the quantile ``confidence`` of the best setting's ratio to the default, in the model of all runs."""
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Return indices of settings, and posterior samples of the logarithms of their values, one sample per row."""
+        """Return indices of settings, and posterior samples of their logarithmic values (one sample per row)."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
@@ -187,7 +187,7 @@ class Search:
         return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return ``count`` settings: the default, then always the farthest from those before, but rare levels first."""
+        """Return ``count`` settings: the default, then the farthest from all chosen ones, preferring rare levels."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
@@ -207,7 +207,7 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """Return the best setting, and greedily others by expected improvement; empty if no improvement is expected."""
+        """Return trials of the best setting and of those with the largest joint expected improvement, if any."""
         best = self.space.numbers[self.best]
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -220,7 +220,7 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Return trials of the settings that may still be the best; empty if only one such setting is left."""
+        """Return trials of the settings that may still be the best. Empty if only one is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -243,7 +243,7 @@ class Search:
         return [Trial(best, "confirm"), Trial(default, "confirm")]
 
     def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
-        """Return the settings for posterior samples: all settings, or the better half and random others."""
+        """Return the settings to sample: all or, in large spaces, the best by the model, random ones and ``always``."""
         count = len(self.space.points)
         if count <= _MOST_DRAWN:
             return np.arange(count, dtype=np.int64)

@@ -10,7 +10,7 @@ from itertools import product
 from strakes.base.errors import BadInputError
 from strakes.model.portrait import Setting
 
-# One setting of the application: a level of each factor, in the order of the factors.
+# One setting of the application: its level for each factor, in the order of the factors.
 Point = tuple[Setting, ...]
 
 
@@ -33,7 +33,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition on combinations of levels, and the reason for the condition in words."""
+    """A condition on combinations of levels, and its reason in words."""
 
     why: str
     holds: Callable[[Mapping[str, Setting]], bool]
@@ -75,7 +75,7 @@ class SearchSpace:
         return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
-        """Return factor -> level of a point."""
+        """Return the levels of a point by factor."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:

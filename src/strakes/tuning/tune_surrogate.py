@@ -1,10 +1,10 @@
-"""The model of all settings of a search: a Gaussian process over the logarithms of the rates.
+"""Model of the settings of a search: a Gaussian process over the logarithms of the rates.
 
 The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
 part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
-Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift.
-Errors follow Student's t-distribution, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881).
-Very low rates are compressed before the fit, because their exact values do not help to find the best setting.
+Duvenaud et al., Additive Gaussian Processes, 2011). Runs of a block share a random error, which accounts for drift.
+Errors follow Student's t-distribution, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low
+rates are compressed before the fit, because exact values of bad settings do not help to find the best one.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of the logarithms of hyperparameters. With twice the value, few runs mislead the fit.
+# Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
 _SPREAD = 1.0
-# Hyperparameters and weights of runs are fitted alternately; each round has this number of steps.
+# Rounds of the fit: numbers of steps for the hyperparameters, each followed by an update of the weights of runs.
 _ROUNDS = (14, 8, 8)
 # Rprop: the sign of the slope gives the direction of a step, and each hyperparameter has its own step size (Riedmiller
 # and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
-# Logarithms below the quantile _GOOD of all runs are compressed: a distance of _FAR becomes two thirds of _FAR.
+# Logarithms below the quantile _GOOD of all runs are compressed: a distance of 1 (_FAR) becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
-_DEEPEST = 30.0  # largest exponent, so that exp does not overflow; no measured rate is e^30 times another one
-_JITTER = 1e-9  # variance added to each run, so that the inverse matrix exists; far below any measured noise
+_DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No rate is e^30 times another one.
+_JITTER = 1e-9  # Variance added to each run to make the matrix invertible, far below any measured noise.
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One trial: number of the setting, measured value (larger is better), and number of the block."""
+    """One trial: index of the setting, measured value (larger is better), and number of the block."""
 
     setting: int
     value: float
@@ -47,7 +47,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters of the process. ``lengths``: length scale of each factor, in levels.
+    """Hyperparameters of the Gaussian process. ``lengths``: length scale of each factor, in levels.
 
     The other hyperparameters are standard deviations of logarithms.
     """
@@ -106,7 +106,7 @@ class Geometry:
 
 
 class Surrogate:
-    """A model fitted to runs. Raises ValueError without a run, and for a value that is not positive."""
+    """Model fitted to runs. Raises ValueError without a run or for a value that is not positive."""
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:
@@ -134,7 +134,7 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        """Return fitted values as logarithms of rates, limited to at most _FAR below the lowest measured value."""
+        """Return fitted values as log rates, but not lower than _FAR below the lowest measured one."""
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
@@ -147,18 +147,18 @@ class Surrogate:
 
 
 def _nearer(logs: Array) -> Array:
-    """Return the logarithms relative to good settings, with negative ones compressed."""
+    """Return ``logs`` (relative to good settings), with negative values compressed."""
     return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
 
 
 def _back(nearer: Array) -> Array:
-    """Return uncompressed logarithms: the inverse of :func:`_nearer`."""
+    """Return logarithms without compression, the inverse of :func:`_nearer`."""
     return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Comparisons of each run with each other run: distance in each factor, same setting, same block."""
+    """Matrices over all pairs of runs: distance in each factor, same setting (0 or 1), same block (0 or 1)."""
 
     apart: Sequence[Array]
     setting: Array
@@ -171,12 +171,12 @@ class _Pairs:
         return cls(apart, setting, block)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        """Return the noise variance of each run. Outliers have a larger variance."""
+        """Return the noise variance of each run, which is larger for outliers."""
         result: Array = scales.noise**2 / counts + _JITTER
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
-        """Return the inverse covariance, the covariance's additive terms, and the term that each length affects."""
+        """Return the inverse covariance, the covariance's terms, and the terms that each length scale affects."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together = scales.joint**2 * product
@@ -192,14 +192,14 @@ class _Pairs:
 
 
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
-    """Return the most probable hyperparameters, the runs' inverse covariance, and that matrix times ``logs``.
+    """Return the most probable hyperparameters, the inverse covariance of the runs, and the latter times ``logs``.
 
     ``usual``: the hyperparameters that the prior expects.
     """
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:
-        """Return the slope of the log probability (Rasmussen and Williams, 5.9) by the log of each hyperparameter."""
+        """Return the gradient of the log probability over the log hyperparameters (Rasmussen and Williams, 5.9)."""
         scales = _Scales.of(place)
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs
@@ -228,7 +228,7 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
 
 
 def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
-    """Return the logarithms of the hyperparameters after ``count`` steps of Rprop from ``place``."""
+    """Return the log hyperparameters after ``count`` steps of Rprop from ``place``."""
     steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
     for _ in range(count):
         now = slope(place)

@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return the change that a level requires in the application, or "" if no change of the application is needed.
+    """Return the change that a level requires in the application, or "" if none.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'
@@ -50,7 +50,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Convert levels that a user typed to levels of the space. Raises BadInputError for an unknown factor or level."""
+    """Convert typed levels to levels of the space. Raises BadInputError for an unknown factor or level."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():

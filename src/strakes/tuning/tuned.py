@@ -1,4 +1,4 @@
-"""Build the portrait of a search: the confirmation as cells, the gain as a finding, main effects as figures."""
+"""Build the portrait of a search: the confirmation as cells, the gain as a finding, and the main effects as figures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _scope(outcome: TuningOutcome) -> str:
 
 
 def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return estimates of each phase with the default and with the best setting, from the fresh runs."""
+    """Return estimates for each phase with the default and the best setting, from the fresh runs."""
     cells = []
     confidence = outcome.search.rules.confidence
     for name in map(phase_name, outcome.app.phases):
@@ -74,7 +74,7 @@ def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
 
 
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return the main effects by the model: the speed with each level divided by the speed with the default level."""
+    """Return the model's main effects: rate with each level / rate with the default level."""
     confidence = outcome.search.rules.confidence
     varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     cells = []
@@ -99,7 +99,7 @@ def _figures(confirmed: Sequence[CellEstimate], levels: Sequence[CellEstimate]) 
 
 
 def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str]) -> tuple[Series, ...]:
-    """Return a series for each level of the setting ``key``. Its points are the levels of the settings ``at``."""
+    """Return a series of points for each level of ``key``. The levels of ``at`` are the x values."""
     series: dict[str, list[Point]] = {}
     for cell in cells:
         place = " ".join(str(cell.settings[name]) for name in at)
@@ -125,7 +125,7 @@ def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> Fi
 
 
 def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, ...]:
-    """For each phase, return the answer to "Is the best setting faster than the default?" from the fresh runs.
+    """Return each phase's answer to "Is the best setting faster than the default?", from the fresh runs.
 
     ``changes``: the best setting, as text.
     """
@@ -133,7 +133,7 @@ def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, .
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
     pairs = {phase: cells for phase, cells in by_phase.items() if len(cells) == len(("default", "best"))}
-    # Fresh runs of both settings alternate, so the n-th run of each setting forms a block.
+    # Fresh runs of the two settings alternate, so their n-th runs form a block.
     choices = [
         Choice(tuple({n: math.log(v) for n, v in enumerate(cell.values) if v > 0} for cell in cells))
         for cells in pairs.values()

@@ -1,4 +1,4 @@
-"""Values in another tool's configuration file by section and key, checked against the keys that the tool knows."""
+"""Parsed configuration file of another tool. Its sections and keys are checked against the tool's table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-# Values with which an unsupported key is accepted, because they switch its feature off.
+# Values that switch a feature off. With these, even an unsupported key is accepted.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
-# Remark on a key that is accepted without effect, and without a note to the user.
+# Remark in the table on a key that has no effect here. The user gets no note about such a key.
 QUIET = "changes nothing here"
 
 
@@ -33,9 +33,9 @@ class Entry:
 
 @dataclass
 class Configuration:
-    """A parsed configuration file. ``form``: how messages show section and key, "[{}] {}" or "{}.{}".
+    """A parsed configuration file. ``form``: format of section and key in messages, "[{}] {}" or "{}.{}".
 
-    ``notes``: sentences for the user on differences from the tool. ``entries``: values by section and key.
+    ``notes``: sentences for the user on differences from the tool. ``entries``: (section, key) -> value.
     """
 
     tool: str
@@ -46,7 +46,7 @@ class Configuration:
 
     @classmethod
     def of_file(cls, tool: str, path: Path, form: str) -> tuple[Configuration, str]:
-        """Return an empty configuration, and the text of its file. Raises BadInputError for a file of another kind."""
+        """Return an empty configuration and the text of the file. Raises BadInputError for another kind of file."""
         refuse_other_kind(path, tool, OTHER_KINDS[tool].name)
         what, remedy = "the configuration cannot be read", "Give the name of an existing file."
         try:
@@ -55,7 +55,7 @@ class Configuration:
             raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
 
     def fill(self, entries: Iterable[Entry]) -> None:
-        """Add the entries. Raises BadInputError for unknown sections and keys and unsupported values."""
+        """Add the entries. Raises BadInputError for an unknown section or key, or an unsupported value."""
         keys, not_supported = keys_of(self.tool), table_of(self.tool)["not-supported"]
         for entry in entries:
             place, shown = (entry.section, entry.key), self.form.format(entry.section, entry.key)
@@ -79,7 +79,7 @@ class Configuration:
             self.notes.append(text)
 
     def at(self, line: int | None) -> str:
-        """Return "FILE:LINE" for messages, or only the file if the line is not known."""
+        """Return "FILE:LINE" for messages, or the file alone if the line is unknown."""
         return f"{self.path}:{line}" if line else str(self.path)
 
     def text(self, section: str, key: str, default: str = "") -> str:
@@ -88,7 +88,7 @@ class Configuration:
         return entry.value if entry and entry.value else default
 
     def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
-        """Return an error about the value of a key, with its file and line."""
+        """Return an error about the value of a key that names its file and line."""
         entry = self.entries.get((section, key))
         where = self.at(entry.line if entry else None)
         return BadInputError(f"{self.form.format(section, key)}: {problem}", where=where, remedy=remedy)
@@ -106,7 +106,7 @@ class Configuration:
         return text
 
     def number(self, section: str, key: str, default: float, least: float = 0.0, most: float = math.inf) -> float:
-        """Return the value of a key. Raises BadInputError if it is not a number from ``least`` to ``most``."""
+        """Return the number of a key. Raises BadInputError unless it is from ``least`` to ``most``."""
         text = self.text(section, key, str(default))
         try:
             number = float(text)
@@ -118,11 +118,11 @@ class Configuration:
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
-        """Return the value of a key, rounded down. Raises BadInputError if it is not from ``least`` to ``most``."""
+        """Return the number of a key, rounded down. Raises BadInputError unless it is from ``least`` to ``most``."""
         return int(self.number(section, key, default, least, most))
 
     def size(self, section: str, key: str, default: str) -> int:
-        """Return the value of a key in bytes, from a size in IOR's notation (2m). Raises BadInputError."""
+        """Return the size of a key in bytes. Raises BadInputError if it is not a size in IOR's notation (2m)."""
         text = self.text(section, key, default)
         try:
             size = bytes_of_ior(text)
@@ -134,7 +134,7 @@ class Configuration:
 
 
 def file_of(tool: str, words: Sequence[str], example: str) -> Path:
-    """Return the path of the configuration: the only word of the command line. Raises BadInputError otherwise."""
+    """Return the path of the configuration. Raises BadInputError unless it is the only word of the command line."""
     if len(words) != 1 or not words[0]:
         remedy = f"Give one file: strakes run -n 4 {tool} {example}"
         raise wrong(tool, f"{tool} takes exactly one argument, a configuration file", remedy=remedy)
@@ -142,7 +142,7 @@ def file_of(tool: str, words: Sequence[str], example: str) -> Path:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
-    """Return the error for an unknown section or key. Its remedy suggests the most similar known name."""
+    """Return the error for an unknown section or key, which suggests the most similar known name."""
     names = [name for name in known if name]
     near = nearest_word(name, names, cutoff=NEAR)
     nearest = f"The nearest known one is {near}. " if near else ""
@@ -150,7 +150,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadI
 
 
 def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the known sections of a tool's configuration, each with its keys and the remarks on them."""
+    """Return section -> key -> remark for the known keys of a tool's configuration."""
     table = table_of(tool)
     tests = {
         section: {**table["of-all-tests"], **dict.fromkeys(own, "")}
@@ -160,7 +160,7 @@ def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def help_of_keys(tool: str, usage: str, form: str) -> str:
-    """Return the help on a tool's configuration file: keys with an effect, ignored keys, and refused keys."""
+    """Return the help on a tool's configuration file: keys with an effect, ignored keys and refused keys."""
     keys, not_supported = keys_of(tool), table_of(tool)["not-supported"]
     lines = [usage, "", "Sections, and the keys that have an effect:"]
     for section, remarks in keys.items():

@@ -1,7 +1,7 @@
 """``strakes run dlio CONFIG.yaml``: translate a configuration of DLIO into a plan of samples, epochs and checkpoints.
 
-Every rank is an accelerator. Samples are dropped from the page cache before the first epoch only. Warnings name the
-later epochs that read samples from the cache.
+Every rank acts as an accelerator. Samples are dropped from the page cache only before the first epoch, so later epochs
+may read cached samples. Warnings name these epochs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strakes.base.units import MIB, counted
 from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of
 from strakes.interop.command_options import Tool, Translation, plan_of, ranks_of, table_of
 
-_MOST_PHASES = 64  # as in the engine (engine/plan/parse.cpp), which would refuse twice the number
+_MOST_PHASES = 64  # the engine's limit (engine/plan/parse.cpp)
 _MOST_STEP_S = 86400
 _Value = TypeVar("_Value")
 _USAGE = """strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml
@@ -46,7 +46,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def _entries(configuration: Configuration, name: str, node: yaml.Node) -> Iterator[Entry]:
-    """Yield the values of a section. A list, or a mapping that DLIO does not know, is one value."""
+    """Yield the values of a section. A list counts as one value, and so does a mapping that DLIO does not know."""
     keys, older = keys_of("dlio"), table_of("dlio")["older"]
     section = "reader" if name == "data_reader" else name
     if section in ("model", "framework") and isinstance(node, yaml.ScalarNode):
@@ -74,7 +74,7 @@ def _pairs(configuration: Configuration, node: yaml.Node | None, what: str) -> l
 
 
 def _value(node: yaml.Node) -> str:
-    """Return a value as text; "" if it is null or empty."""
+    """Return a value as text, or "" if it is null or empty."""
     if isinstance(node, yaml.ScalarNode):
         return "" if node.value in ("null", "~") else str(node.value)
     brackets = "{}" if isinstance(node, yaml.MappingNode) else "[]"
@@ -88,7 +88,7 @@ def _line(node: yaml.Node) -> int:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
 ) -> Translation:
-    """Translate a configuration of DLIO into a plan. Raises BadInputError with the line of an invalid value."""
+    """Return the translation of a DLIO configuration. Raises BadInputError with the line of an invalid value."""
     configuration = read_configuration(file_of("dlio", words, "unet3d.yaml"))
     ranks = ranks_of("dlio", asked_ranks, 0, configuration.note)
     work = _work(configuration, ranks)
@@ -103,19 +103,19 @@ def translate(
         remedy = "Set generate_data, train or checkpoint to True."
         raise configuration.fault("workflow", "train", "nothing to do", remedy)
     plan = plan_of("dlio", ranks, seed, phases)
-    # Computing time of all steps, which does not depend on the file system.
+    # The steps compute for this time, however fast the file system is.
     waits_s = work.steps * work.compute_s[0] * work.numbers["epochs"] if work.switches["trains"] else 0.0
-    # For I/O, allow half of the computing time and one minute in addition.
+    # Allow I/O half of the computing time, plus one minute.
     budget_s = 60.0 + 1.5 * waits_s
     return Translation(plan, directory, measured, notes=tuple(configuration.notes), budget_s=budget_s, waits_s=waits_s)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The values of a configuration by the names in the table of DLIO.
+    """The values of a configuration, by their names in the table of DLIO.
 
-    ``compute_s``: mean and standard deviation of the computing time of a step, in seconds. ``steps``: number of steps
-    in an epoch, 0 without training.
+    ``compute_s``: mean and standard deviation of a step's computing time. ``steps``: number of steps in an epoch, 0
+    without training.
     """
 
     configuration: Configuration
@@ -138,7 +138,7 @@ def _work(configuration: Configuration, ranks: int) -> _Work:
 
 
 def _values(kind: str, read: Callable[..., _Value]) -> dict[str, _Value]:
-    """Return the values of the keys in one table of DLIO, read by ``read``, by name."""
+    """Return the values of the keys in one table of DLIO by name. ``read``: function that reads a value."""
     return {name: read(**entry) for name, entry in table_of("dlio")[kind].items()}
 
 
@@ -158,7 +158,7 @@ def _steps(work: _Work) -> int:
 
 
 def _directory(work: _Work) -> Path:
-    """Return the directory to measure in: data_folder, or the nearest existing one above. Raises BadInputError."""
+    """Return the directory to measure in: data_folder or its nearest existing ancestor. Raises BadInputError."""
     wanted, place = _folder(work.configuration, "dataset", "data_folder", "./data/")
     if place != wanted:
         work.configuration.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
@@ -172,10 +172,10 @@ def _directory(work: _Work) -> Path:
 
 
 def _folder(configuration: Configuration, section: str, key: str, default: str) -> tuple[Path, Path]:
-    """Return the path of a directory, and the first that exists of this directory, its parent, grandparent and so on.
+    """Return the path of a configured directory, and its nearest existing ancestor (or the directory itself).
 
-    Raises BadInputError if the path is absolute and neither the directory nor its parent exists, because a directory
-    further up may be on another file system.
+    Raises BadInputError if the path is absolute and the directory and its parent are missing, because higher
+    directories may be on another file system.
     """
     text = configuration.text(section, key, default)
     wanted = Path(text).absolute()
@@ -243,7 +243,7 @@ def _epoch(work: _Work, number: int) -> dict[str, object]:
         "operation": "train",
         "batch_samples": work.numbers["batch_samples"],
         "readers": readers,
-        # DLIO replaces 0 by 2. Without readers the value has no effect.
+        # As in DLIO, 0 means 2. Without readers the value has no effect.
         "prefetch_batches": (prefetched if readers else 0) or 2,
         "compute_ns": round(1e9 * mean_s),
         "compute_stdev_ns": round(1e9 * stdev_s),

@@ -1,7 +1,7 @@
 """``strakes run io500 CONFIG.ini``: translate an IO500 configuration into a plan of its phases, in IO500's order.
 
-IO500's rules apply. Writing phases have a stonewall of 300 s. After it, every rank writes as much as the fastest one.
-A run with a shorter stonewall, with a missing phase, or with a phase that ends before the stonewall is INVALID.
+IO500's rules apply. Writing phases have a stonewall of 300 s, after which every rank catches up with the fastest one. A
+run is INVALID with a shorter stonewall, a missing phase, or a phase that ends before the stonewall.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from strakes.base.errors import BadInputError
 from strakes.interop import command_options as options
 from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
 
-# Stonewall of a valid run in seconds.
+# Minimum stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
 _MOST_STONEWALL_S = 86400
-# Phases with a score, in IO500's order, each with its keys in a plan.
+# Phase with a score -> its keys in a plan, in IO500's order.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# A phase without a score that runs only if the configuration has this section, and the size of its reads in bytes.
+# Phase without a score, which runs only if the configuration has its section, and the bytes of each of its reads.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
-# The only supported option after POSIX in the key API.
+# The only option that is supported after POSIX in the key API.
 _DIRECT_OPTION = "--posix.odirect"
-# Sections of the extended mode. They have no score, and IO500 skips them in a standard run as well.
+# Sections of the extended mode, which have no score. IO500 also skips them in a standard run.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
 _USAGE = """strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini
 
@@ -34,7 +34,7 @@ Runs the phases of a configuration of IO500 by the rules of IO500: once, or repe
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read an ini file of IO500. Raises BadInputError for other files, unknown keys and unsupported values."""
+    """Read an ini file of IO500. Raises BadInputError for another file, an unknown key or an unsupported value."""
     configuration, content = Configuration.of_file("io500", path, "[{}] {}")
     configuration.fill(_entries(configuration, content))
     for entry in configuration.entries.values():
@@ -68,7 +68,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate a configuration of IO500 into a plan. Raises BadInputError with the line of an invalid value."""
+    """Return the translation of an IO500 configuration. Raises BadInputError with the line of an invalid value."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
     ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
@@ -82,7 +82,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Keep unmeasured phases only if they create files that a measured phase uses.
+    # Drop unmeasured phases, except those that create files for a measured phase.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
@@ -98,13 +98,13 @@ def translate(
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled, both in its own section and in the section of its test."""
+    """Return whether a phase is enabled in its own section and in the section of its test."""
     test = phase.rpartition("-")[0]
     return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
 
 
 def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
-    """Yield each phase as the keys of a plan, in IO500's order."""
+    """Yield the plan keys of each phase, in IO500's order."""
     geometry = {test: {**keys, "files": test, **_amounts(configuration, test)} for test, keys in _TESTS.items()}
     cache = {"cache": "drop-system"} if configuration.flag("global", "drop-caches", default=False) else {}
     for name, keys in PHASES.items():
@@ -112,7 +112,7 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
         phase: dict[str, object] = {**geometry[test], **keys, "name": name}
         if phase["kind"] == "transfer":
             phase |= cache
-        # Tasks read data of the next node (IOR -C -Q 1), and look up and remove files of the next task (mdtest -N 1).
+        # Tasks read data of the next node (IOR -C -Q 1), but look up and remove files of the next task (mdtest -N 1).
         distance = node if phase["kind"] == "transfer" else 1
         if name.endswith("-write"):
             phase["stop"] = {"rule": "wear-out", "seconds": stonewall_s}
@@ -125,7 +125,7 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
 
 
 def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
-    """Return the keys of a plan for the amounts and directories of a test, from its section of the configuration."""
+    """Return a test's plan keys for amounts and directories, from its section of the configuration."""
     if test == "ior-hard":
         return {"segments": configuration.whole(test, "segmentcount", 10_000_000)}
     if test != "ior-easy":
@@ -144,7 +144,7 @@ def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
 
 
 def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[str, str] | None:
-    """Return the section and key that request O_DIRECT (posix.odirect, or an option in API), or None."""
+    """Return the (section, key) that requests O_DIRECT by posix.odirect or by an option in API, or None."""
     for section in (phase, test):
         if configuration.text(section, "posix.odirect"):
             asked = configuration.flag(section, "posix.odirect", default=False)
@@ -154,7 +154,7 @@ def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[s
 
 
 def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[str, object]) -> dict[str, object]:
-    """Return the key of a plan for O_DIRECT. Raises BadInputError if it is requested, but not possible."""
+    """Return the plan key for O_DIRECT. Raises BadInputError if O_DIRECT is requested, but impossible."""
     place = _asks_direct(configuration, name, test)
     transfer = phase.get("transfer_bytes")
     possible = isinstance(transfer, int) and transfer % 512 == 0
@@ -168,7 +168,7 @@ def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[s
 
 
 def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[str, object]:
-    """Return the keys of reads of 4 KiB in random order from the files of ior-easy."""
+    """Return the plan keys for random reads of 4 KiB from the files of ior-easy."""
     key = "direct" if configuration.text(RANDOM, "direct") else "posix.odirect"
     direct = configuration.flag(RANDOM, key, default=_asks_direct(configuration, RANDOM, "ior-easy") is not None)
     size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES

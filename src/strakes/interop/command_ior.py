@@ -22,15 +22,15 @@ _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
-# Share of the available memory that -M may occupy. With 5 % more, the engine may refuse it when other programs start.
+# Share of the available memory that -M may occupy, below the engine's limit of 80 % in case other programs start.
 _OCCUPIED_PERCENT = 75
-_MOST_SHOWN = 3  # tests in a message, whose length grows in proportion
+_MOST_SHOWN = 3  # maximum number of tests in a message
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate an IOR command line into a plan. Raises BadInputError that names the invalid option.
+    """Return the translation of an IOR command line. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
     >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
@@ -43,7 +43,7 @@ def translate(
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
         command.note("without -w there would be nothing to read, so strakes writes the files first, unreported")
-    # Like IOR, generate new data for each call only if they will be verified.
+    # As in IOR, each call writes new data only if the data will be verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
@@ -57,7 +57,7 @@ def translate(
     measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = options.plan_of("ior", ranks, seed, phases, **held)
-    # With -D the block size is an upper bound, so it may be reduced.
+    # With -D the block size is only an upper bound, so it may be reduced to fit the target.
     fit = options.fit_amounts if "stop" in common else None
     directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
     return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
@@ -72,7 +72,7 @@ def read(words: Sequence[str]) -> options.GivenCommand:
 
 
 def _common(command: options.GivenCommand) -> dict[str, object]:
-    """Return the keys of a plan that all phases share."""
+    """Return the plan keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why = f"{block} % {transfer}"
@@ -114,16 +114,16 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of memory to occupy (-M): a size, or, as in IOR, a percentage of the node's whole memory.
+    """Return the bytes of memory to occupy (-M), from a size or, as in IOR, a percentage of the node's memory.
 
-    A percentage is limited to the memory that is available. Raises BadInputError for a size that is not.
+    A percentage is capped by the available memory. Raises BadInputError for a size above that.
     """
     text = command.text("M", "").strip()
     share = re.fullmatch(r"(\d{1,2}|100) ?%", text)
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     wanted = int(share[1]) * total // 100 if share else command.size("M", "0")
     available = memory_sizes().get("MemAvailable", total)
-    # The engine refuses more than 80 % of what is available when it starts.
+    # The engine refuses more than 80 % of the memory that is available when it starts.
     most = available // 100 * _OCCUPIED_PERCENT
     if wanted <= most:
         return wanted
@@ -136,9 +136,9 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return how far away, in ranks, the writer of the data is that a rank reads.
+    """Return the plan key rank_shift: a rank reads the data of the rank that is this number of ranks away.
 
-    With -C it is -Q nodes of ``node`` ranks each, and one node more to check a write, as in IOR. With -Z it is random.
+    With -C, -Q nodes of ``node`` ranks each plus ``further`` nodes (IOR adds one to check a write). With -Z, random.
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""
@@ -154,13 +154,13 @@ def _directories(command: options.GivenCommand) -> list[Path]:
         remedy = "Give -F (one file for each task), or measure one file at a time."
         raise options.wrong("ior", "-o names several files, but without -F all tasks share one file", remedy=remedy)
     places = [options.place_of("ior", path.parent) for path in paths]
-    # Several files may be in the same directory.
+    # Files in the same directory count once.
     different = list(dict.fromkeys(places))
     return different if len(different) == 1 else places
 
 
 def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield the option itself, or the options in its directives (``-O KEY=VALUE,...``) or its script (``-f``)."""
+    """Yield (name, value) of an option, or of the options in directives (``-O KEY=VALUE,...``) or a script (``-f``)."""
     if name not in ("O", "f"):
         yield name, value
         return
@@ -183,7 +183,7 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _script(path: Path) -> str:
-    """Return the directives of a script of IOR (-f). Raises BadInputError unless it has exactly one test."""
+    """Return the directives in an IOR script (-f). Raises BadInputError unless the script has exactly one test."""
     text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
     body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
     if body is None:

@@ -10,14 +10,14 @@ from strakes.base.units import counted
 from strakes.interop import command_options as options
 
 OPTIONS = options.options_of("mdtest")
-# Maximum number of directories in a tree. The time to make and remove them grows in proportion.
+# Maximum number of directories in a tree. The time to make and remove a tree grows in proportion.
 _MOST_DIRECTORIES = 65536
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate an mdtest command line into a plan. Raises BadInputError that names the invalid option.
+    """Return the translation of an mdtest command line. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
     >>> translation.measured
@@ -32,7 +32,7 @@ def translate(
     ranks = options.ranks_of("mdtest", asked_ranks, 0, command.note)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
-    # Always create the items, because the other phases need them.
+    # Create the items even without -C, because the other phases need them.
     chosen = [(option, phase) for option, phase in _phases(command, ranks, items) if option in [*wanted, "C"]]
     phases = [{**common, **phase} for _, phase in chosen]
     measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)
@@ -42,7 +42,7 @@ def translate(
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
     plan = options.plan_of("mdtest", ranks, seed, phases)
-    # With -W the number of items is an upper bound, so it may be reduced.
+    # With -W the number of items is only an upper bound, so it may be reduced to fit the target.
     fit = options.fit_amounts if "stop" in common else None
     return options.translated(command, plan, _directories(command), measured, fit, shift="-N")
 
@@ -53,13 +53,13 @@ def read(words: Sequence[str]) -> options.GivenCommand:
 
 
 def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield for each phase the option that requests it, and its keys in a plan."""
+    """Yield (option that requests the phase, plan keys) for each phase."""
     written, read, stride = command.size("w", "0"), command.size("e", "0"), command.whole("N", 0)
     if read and read != written and not command.flag("D"):
         raise options.wrong(
             "mdtest", "-e must equal -w, or be 0", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}."
         )
-    # mdtest opens files read-write even to read them.
+    # mdtest opens files for reading and writing even to read them.
     opened: dict[str, object] = {"open_mode": "read-write"}
     created = {"create_with": "mknod"} if command.flag("k") else opened
     own = {
@@ -68,7 +68,7 @@ def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[t
     }
     for name, entry in options.table_of("mdtest")["phases"].items():
         files = name.startswith("file-")
-        # mdtest renames each directory to the name of the next one, so one alone cannot be renamed.
+        # mdtest renames each directory to the next one's name, which requires at least two.
         if command.flag("D" if files else "F") or (name == "directory-rename" and items < 2):
             continue
         phase = {"name": name, "files": "items" if files else "directories", "operation": entry["operation"]}
@@ -92,7 +92,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # Use paths, as mdtest does: the kernel walks the tree in every call. Other plans avoid that.
+        # mdtest passes whole paths, so the kernel walks the tree in every call. Other plans avoid this cost.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,
@@ -109,7 +109,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
 
 
 def _items(command: options.GivenCommand, directories: int) -> int:
-    """Return the number of items of each task. As in mdtest, all directories get the same number."""
+    """Return the number of items of each task: as in mdtest, the same number in every directory."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
         raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
@@ -123,7 +123,7 @@ def _items(command: options.GivenCommand, directories: int) -> int:
 
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest creates a missing directory, so measure in its parent, unless several directories have that parent.
+    # mdtest creates a missing directory, so measure in its parent. If several have the same parent, they must exist.
     places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         options.place_of("mdtest", path) if places.count(place) > 1 else place

@@ -23,14 +23,14 @@ from strakes.studies.plan_run import Fit
 Fate = Literal["used", "quiet", "noted", "refused"]
 # Prefix of IOR's directives in its table of options.
 DIRECTIVE = "directive."
-# Minimum similarity of a suggested word: a wrong suggestion is worse than none. difflib's default of 0.6 suggests more.
+# Minimum similarity of a suggested word. difflib's default of 0.6 is too low: a wrong suggestion is worse than none.
 NEAR = 0.75
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
 @dataclass(frozen=True)
 class ForeignOption:
-    """One option of a tool. ``fate``: used, quiet (ignored), noted or refused (``says``: the note or remedy).
+    """One option of a tool. ``fate``: used, quiet (ignored), noted or refused. ``says``: text of the note, or remedy.
 
     ``words``: description of the option in the help. ``takes``: whether the option takes a value.
     """
@@ -53,17 +53,17 @@ def options_of(tool: str) -> dict[str, ForeignOption]:
 
 
 def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputError:
-    """Return an error about a command line of another tool."""
+    """Return an error about the command line of a tool."""
     return BadInputError(what, where=f"strakes run {tool}", why=why, remedy=remedy)
 
 
 @dataclass(frozen=True)
 class Translation:
-    """The plan of a command line, for ``directory`` and further directories, to which ranks are assigned round-robin.
+    """The plan of a command line. Ranks are assigned round-robin to ``directory`` and the directories ``beside`` it.
 
-    ``measured``: the phases that the tool would report. ``notes``: differences from the tool. ``fit``: reduces amounts
-    that exceed the limits. ``budget_s``: seconds that one run needs, if known. ``waits_s``: seconds of computing in one
-    run, which does not depend on the file system.
+    ``measured``: phases that the tool would report. ``notes``: differences from the tool. ``fit``: function that
+    reduces amounts to the limits of the target. ``budget_s``: seconds that one run needs, if known. ``waits_s``:
+    seconds that one run computes, however fast the file system is.
     """
 
     plan: Plan
@@ -79,7 +79,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool whose command lines can be run. ``translate``: the function of this name in the tool's module."""
+    """A tool whose command lines strakes can run. ``translate``: returns the translation of a command line."""
 
     options: Mapping[str, ForeignOption]
     translate: Callable[..., Translation]
@@ -87,7 +87,7 @@ class Tool:
 
 
 def tool_of(name: str) -> Tool:
-    """Return the tool named ior, mdtest, dlio or io500. Imports only its module, because importing YAML is slow."""
+    """Return the tool named ior, mdtest, dlio or io500. Only its module is imported, because importing YAML is slow."""
     tool = import_module(f"strakes.interop.command_{name}").TOOL
     assert isinstance(tool, Tool)
     return tool
@@ -95,7 +95,7 @@ def tool_of(name: str) -> Tool:
 
 @dataclass
 class GivenCommand:
-    """Parsed options of one command line: the last value and the count of each option, and notes for the user."""
+    """Parsed command line: last value and count of each option, and notes for the user."""
 
     tool: str
     values: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class GivenCommand:
     notes: list[str] = field(default_factory=list)
 
     def paths(self, name: str, default: str) -> tuple[Path, ...]:
-        """Return the value of an option as paths, split at @. Raises BadInputError for an empty path."""
+        """Return the paths in an option, separated by @. Raises BadInputError for an empty path."""
         texts = self.text(name, default).split("@")
         if not all(texts):
             raise wrong(self.tool, f"{shown(name)} is empty", remedy=f"Give a name: {shown(name)} {default}")
@@ -114,7 +114,7 @@ class GivenCommand:
         return name in self.counts
 
     def text(self, name: str, default: str) -> str:
-        """Return the value of an option as it was typed, or the default."""
+        """Return the value of an option as typed, or the default."""
         return self.values.get(name, default)
 
     def whole(self, name: str, default: int, least: int = 0) -> int:
@@ -125,7 +125,7 @@ class GivenCommand:
         return int(text)
 
     def size(self, name: str, default: str) -> int:
-        """Return the value of an option in bytes, from a size in the tools' notation (4k, 2m, 1g).
+        """Return the size in an option in bytes. The tools' notation is 4k, 2m or 1g.
 
         Raises BadInputError that names the option.
         """
@@ -149,7 +149,7 @@ def given(
 ) -> GivenCommand:
     """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
 
-    ``expand``: replaces an option and its value by the options and values that they stand for.
+    ``expand``: function that replaces an (option, value) by several, such as the options in a script.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])
@@ -169,8 +169,8 @@ def given(
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield options and values from ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
-    # getopt also accepts abbreviated names.
+    """Yield (option, value) for each of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
+    # getopt would accept abbreviated names, so check the names first.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
         raise unknown(tool, options, f"--{strange}")
@@ -191,7 +191,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
-    """Return the error for an unknown option. Its remedy suggests the most similar supported option."""
+    """Return the error for an unknown option, which suggests the most similar supported option."""
     name = word.lstrip("-").partition("=")[0]
     usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
@@ -232,7 +232,7 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
 
 
 def bytes_of_ior(text: str) -> int:
-    """Return a size in bytes. As in IOR, only the first letter of a unit counts: k is 1024. Raises BadInputError.
+    """Return a size in bytes. As in IOR, k, kb and kB are all 1024 bytes. Raises BadInputError.
 
     >>> bytes_of_ior("4MB"), bytes_of_ior("64k"), bytes_of_ior("47008")
     (4194304, 65536, 47008)
@@ -241,9 +241,9 @@ def bytes_of_ior(text: str) -> int:
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:
-    """Return the number of ranks: the smaller of strakes run -n and the tool's own option, the only one given, or 1.
+    """Return the number of ranks: the smaller of -n of strakes run and the tool's own option, or 1 without both.
 
-    Raises BadInputError if a launcher has started strakes several times.
+    Raises BadInputError if a launcher started strakes several times.
     """
     for name in _LAUNCHED:
         size = os.environ.get(name, "1")
@@ -261,7 +261,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], No
 
 
 def place_of(tool: str, path: Path) -> Path:
-    """Return the directory to measure in as an absolute path. Raises BadInputError if it does not exist."""
+    """Return the absolute path of the directory to measure in. Raises BadInputError if it does not exist."""
     place = path.absolute()
     if not place.is_dir():
         what = "this is not a directory" if place.exists() else "no such directory"
@@ -280,9 +280,9 @@ def translated(
     shift: str,
     keep: bool = False,
 ) -> Translation:
-    """Return the translation of a command line. ``shift``: the option with which ranks use files of other ranks.
+    """Return the translation of a command line. ``shift``: option that makes ranks use files of other ranks.
 
-    Raises BadInputError if these files are in another directory.
+    Raises BadInputError if a rank would use files in another directory than its own.
     """
     shifts = {getattr(phase, "rank_shift", 0) for phase in plan.phases}
     turns = len(directories)
@@ -306,8 +306,8 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
     """Return the plan with its data and files reduced to at most ``most_bytes`` and ``most_items``.
 
-    Configurations of IO500 request more than can be written before the stonewall. Each rank keeps at least one
-    transfer and one file of each kind.
+    IO500 configurations request more than can be written before the stonewall. Each rank keeps at least one transfer,
+    and one file of each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
         return plan
@@ -326,7 +326,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
-            # Later phases on the same files get the amount of the first phase.
+            # Phases on the same files must have equal amounts, so use the first phase's.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)

@@ -1,6 +1,6 @@
 """Export of IO500's phases in the format of its result_summary.txt.
 
-If a phase was measured several times, the summary has its median, and its interval in a comment below the score.
+For a phase measured several times, the summary has the median, and a comment below the score has the interval.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from strakes.runs.run import Run
 
 BANDWIDTHS = tuple(name for name in PHASES if name.startswith("ior-"))
 RATES = tuple(name for name in PHASES if name not in BANDWIDTHS)
-# Phases that IO500 spells differently.
+# Names of phases in the summary, where these differ from strakes' names.
 _THEIRS = {RANDOM: "ior-rnd4K-easy-read"}
 _INVALID = " [INVALID]"
 
@@ -48,7 +48,7 @@ def to_io500_summary(run: Run) -> str:
             interval = f"{estimate.low / scale:.6f} to {estimate.high / scale:.6f} {unit}"
             intervals.append(f"; {name}: {interval} in {len(samples)} runs")
     invalid += [f"{name}: not measured" for name in PHASES if not values.get(name)]
-    # IO500's geometric means, or 0 for a missing phase.
+    # IO500's scores are geometric means. A missing phase makes them 0.
     bandwidth, rate = (
         statistics.geometric_mean([values[name] for name in names]) if all(map(values.get, names)) else 0.0
         for names in (BANDWIDTHS, RATES)
@@ -60,7 +60,7 @@ def to_io500_summary(run: Run) -> str:
 
 
 def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> list[str]:
-    """Return the reasons why IO500 would call a phase INVALID: a short stonewall, or an end before the stonewall."""
+    """Return the reasons why IO500 would call a phase INVALID: a short stonewall or an end before the stonewall."""
     if not phase.endswith("-write"):
         return []
     stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))

@@ -1,6 +1,6 @@
 """Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
 
-Only one metric has the run's id as a label: on all metrics, the label would start new time series with every run.
+Only the metric strakes_run_info has the run's id as a label. On other metrics, each run would start new time series.
 All metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
 """
 
@@ -53,7 +53,7 @@ def to_openmetrics(run: Run) -> str:
 
 
 def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield metric, labels and value of all samples of a run."""
+    """Yield (metric, labels, value) of all samples of a run."""
     portrait = build_portrait(run)
     common = {
         "target": run.directories,
@@ -76,7 +76,7 @@ def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
 def _of_cell(cell: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
     estimate = cell.estimate
     assert estimate is not None
-    # Rates that a load limit of strakes reduced are separate series.
+    # A label separates rates that a load limit of strakes reduced.
     labels = {"study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
     for which, value in (("median", estimate.median), ("low", estimate.low), ("high", estimate.high)):
         if value is not None:

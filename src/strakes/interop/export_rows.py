@@ -1,4 +1,4 @@
-"""Export of a run as a table, with a row for each measured value, and as one JSON document."""
+"""Export of a run as a table with a row for each measured value, or as a JSON document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.survey.analysis_collect import collect, metric_value
 from strakes.survey.analysis_held_back import held_share
 from strakes.tuning.portraits import build_portrait
 
-# Columns. Times are in seconds, sizes in bytes; ``settings`` is a JSON object. p50_s to slowest_s: latencies of calls.
+# Columns of the table. Times in seconds, sizes in bytes, ``settings`` as JSON. p50_s to slowest_s: latencies of calls.
 _OF_RUN = ("run", "kind", "name", "created", "target", "file_system", "host", "imported")
 _OF_VISIT = ("purpose", "block", "visit", "started_unix_s")
 _OF_PHASE = ("elapsed_s", "bytes", "operations", "errors")
@@ -39,7 +39,7 @@ def results_of(run: Run) -> Results:
 
 
 def rows(run: Run) -> Iterator[dict[str, object]]:
-    """Yield one row for each measured value. It has all keys of COLUMNS; unknown values are None."""
+    """Yield a row with the keys COLUMNS for each measured value. Unknown values are None."""
     results = results_of(run)
     shared = {
         "run": run.id,
@@ -72,7 +72,7 @@ def to_csv(run: Run) -> str:
 
 
 def to_export(run: Run) -> dict[str, object]:
-    """Return the run as one JSON document (``schemas/export.json``): its findings and all measurements."""
+    """Return the findings and all measurements of the run as one JSON document (``schemas/export.json``)."""
     return {
         "schema": 1,
         "manifest": run.manifest,
@@ -101,7 +101,7 @@ def _of_sample(sample: Sample) -> dict[str, object]:
     slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in _OF_PHASE},
-        # A percentile is the midpoint of its histogram bucket, which may exceed the slowest call.
+        # A percentile is the midpoint of a histogram bucket, which may exceed the slowest call, so cap it.
         **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
         "slowest_s": slowest_s if math.isfinite(slowest_s) else None,
         "held_back": held_share(sample),

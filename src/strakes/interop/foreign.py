@@ -1,4 +1,4 @@
-"""Results of other tools as frozen values: figures with the settings of the tool, without intervals."""
+"""Results of other tools as frozen values: figures with the tool's settings, but without intervals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True)
 class ForeignFigure:
-    """A figure that a tool reports. ``values``: in B/s or op/s, one for each repetition if the file has them."""
+    """A figure that a tool reports. ``values``: rates in B/s or op/s, one per repetition if the file has these."""
 
     name: str
     metric: RateMetric
@@ -34,15 +34,15 @@ class ForeignFigure:
 
     @property
     def identity(self) -> str:
-        """Return name, metric and settings as text, to compare figures."""
+        """Return name, metric and settings as text, which is equal for repetitions of a figure."""
         return json.dumps([self.name, self.metric, dict(self.settings)], sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """One test of a result file. ``when`` is None, and texts are empty, if the file does not contain them.
+    """One test of a result file. Facts that the file lacks are None or empty.
 
-    ``stated``: results of the tool as text (a score). ``notes``: restrictions on the figures. ``form``: file format.
+    ``stated``: results as text, such as a score. ``notes``: restrictions on the figures. ``form``: file format.
     """
 
     tool: str
@@ -57,12 +57,12 @@ class Foreign:
     form: str = ""
 
     def fingerprint(self) -> str:
-        """Return a hash of tool, command, path and settings in 16 hex digits, equal for the same measurement."""
+        """Return a hash (16 hex digits) of tool, command, path and figures, equal for repetitions of a measurement."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
-# Upper limit of a rate, such as bytes per second: above every real one, but the product of two rates is finite.
+# Upper limit of rates, above every real one. The product of two rates stays finite.
 _MOST = 1e24
 
 
@@ -76,7 +76,7 @@ def slug(text: str) -> str:
 
 
 def number(text: str) -> float | None:
-    """Return a positive number, or None: tools print 0, "-" and "nan" for operations that were not run.
+    """Return a positive number, or None for other texts. Tools print 0, "-" or "nan" for operations that did not run.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
@@ -89,7 +89,7 @@ def number(text: str) -> float | None:
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the time that a tool printed, also as a Unix timestamp, or None. Without a zone, it is local time.
+    """Parse a printed time or Unix timestamp; return None for other texts. A time without a zone is local time.
 
     >>> time_of("2026-11-21T03:13:39.130+0000").isoformat(), time_of("1700000000").isoformat(), time_of("soon")
     ('2026-11-21T03:13:39.130000+00:00', '2023-11-14T22:13:20+00:00', None)
@@ -106,7 +106,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
-    """Merge figures of the same name and settings into one that has all their values, in order."""
+    """Merge figures with the same name, metric and settings into one with all their values, in order."""
     merged: dict[str, tuple[ForeignFigure, list[float]]] = {}
     for figure in figures:
         merged.setdefault(figure.identity, (figure, []))[1].extend(figure.values)
@@ -114,14 +114,14 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the figures as the store keeps measurements: a cell for each figure, a visit for each value."""
+    """Return the figures in the form of the store: a cell for each figure, and a trial (visit) for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
     for figure in foreign.figures:
-        # Further figures of the same operation, with other settings, get a number.
+        # Number further figures of the same operation, which have other settings.
         seen[figure.name] += 1
         key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)

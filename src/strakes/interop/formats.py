@@ -1,7 +1,7 @@
-"""The formats of other tools that strakes reads.
+"""Formats of other tools that strakes can import.
 
-A file contains one or more tests. To add a format, write a reader and add one line here: to TABLES if the format is
-that of a whole file, to JSON for JSON objects, to PRINTED for printed text.
+A file contains one or more tests. To add a format, write a reader and add one line here: in TABLES for a table (CSV or
+ini), in JSON for JSON objects, or in PRINTED for printed text.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from strakes.interop.foreign import Foreign
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_text
 
-# Maximum size of a result file in bytes. Results are small; a larger file is something else.
+# Maximum size of a result file in bytes. A larger file is not a result.
 MOST_BYTES = 256 * 1024 * 1024
 # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
-# Maximum number of results in a file. Each becomes a run of the store, so the time of an import grows in proportion.
+# Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
-_MOST_SHOWN = 10  # places in a message, whose length grows in proportion
+_MOST_SHOWN = 10  # maximum number of places in a message
 _Text = TypeVar("_Text")
 
 
 @dataclass(frozen=True)
 class Format(Generic[_Text]):
-    """A format: its name for users, the pattern that recognises its text, and its reader."""
+    """A format: name for users, pattern that recognises it, and reader."""
 
     name: str
     pattern: re.Pattern[str]
     read: Callable[[_Text], Iterator[Result]]
 
 
-# Formats of tables, which end at the first line of a printed text. The pattern matches at their beginning.
+# Formats of tables. A table begins where the pattern matches, and ends before the first line of a printed text.
 TABLES: tuple[Format[Block], ...] = (
     Format(
         "IO500 ini",
@@ -54,13 +54,13 @@ TABLES: tuple[Format[Block], ...] = (
     Format("IOR CSV", re.compile(r"(?m)^ *access,bw\(MiB/s\),"), ior.read_csv),
     Format("elbencho CSV", re.compile(r"(?m)^ *ISO date,.*operation,"), elbencho.read_csv),
 )
-# Formats of JSON objects. The pattern occurs somewhere in the object.
+# Formats of JSON objects. The pattern matches anywhere in the object.
 JSON: tuple[Format[Sequence[Document]], ...] = (
     Format("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
     Format("fio JSON", re.compile(r'"fio version"'), fio.read_json),
     Format("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
 )
-# Texts that are recognised, but not supported: name, first line, remedy.
+# Printed texts that are recognised, but not supported: name, pattern of the first line, remedy.
 _REFUSED = (
     (
         "fio text",
@@ -89,23 +89,23 @@ FORMATS = (
     *(known.name for known in JSON),
     *(tool.name for tool in PRINTED if tool.read),
 )
-# Exceptions of a reader if a part of the file is missing or has an unexpected type.
+# Exceptions that readers raise if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-# The end of a file whose last line may have been cut off within a number. Tools end every line.
+# Tools end every line. A file that ends in a number without a line end may have been cut off within the number.
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
-# A file with a zero byte in this many bytes at its beginning is sparse or binary, not a result.
+# A file with a zero byte among its first 4,096 bytes is sparse or binary, and not a result.
 _BEGINNING_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """The tests in a file, in order, and the lines of results that could not be read."""
+    """The tests in a file, in order, and the results that could not be read."""
 
     tests: tuple[Foreign, ...]
     unread: tuple[Unread, ...] = ()
 
     def left_out(self) -> str:
-        """Return the number of tests that were not read, with lines and reasons; "" if all were read.
+        """Return the number of unread results with lines and reasons as text, or "" if all were read.
 
         >>> ResultFile((Foreign("ior", ()),), (Unread(12, 16, "the test has no results"),)).left_out()
         '1 of 2 results was not read: lines 12-16 (the test has no results)'
@@ -120,7 +120,7 @@ class ResultFile:
 
 
 def read_file(path: Path) -> ResultFile:
-    """Read the results in a file. Raises BadInputError that names the formats that can be read."""
+    """Read the results in a file. Raises BadInputError, with the known formats, if the file has none."""
     if path.is_dir():
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
@@ -150,7 +150,7 @@ def read_file(path: Path) -> ResultFile:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
-    """Yield format ("" if unknown), results and remedy for each part: tables, JSON objects and texts."""
+    """Yield (format or "", results, remedy) for each part of a text: tables, JSON objects and printed texts."""
     cut_line = text.count("\n") + 1 if _MAY_GO_ON.search(text) else 0
     for table in TABLES:
         if found := table.pattern.search(text):
@@ -173,7 +173,7 @@ def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
 
 
 def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Block, cut_line: int) -> list[Result]:
-    """Return the results in a block. None depends on the last word of ``cut_line``, which may be cut off."""
+    """Return the results in a block, without those that depend on the last word of ``cut_line``, if it is cut off."""
     results = list(_read(name, read, block, block))
     if block.first + len(block.lines) - 1 != cut_line:
         return results
@@ -184,7 +184,7 @@ def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Blo
 
 
 def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
-    """Yield the results in a text. If the reader fails, yield the lines of ``block`` as not read, and stop."""
+    """Yield the results in a text. If the reader fails, yield ``block`` as unread and stop."""
     try:
         for result in islice(read(text), _MOST_RESULTS + 1):
             yield replace(result, form=name) if isinstance(result, Foreign) else result

@@ -17,14 +17,14 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 UNKNOWN_TARGET = "(not known)"
-# Tools whose command lines `strakes run` can run, with their parsers.
+# Tools whose command lines `strakes run` accepts -> their parsers.
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
 def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> list[Run]:
-    """Store each test of a file as a run, with a note about results that were not read.
+    """Store each test of a file as a run, with a note on unread results. Return the runs.
 
-    ``target``: the measured directory, by default as named in the file.
+    ``target``: the measured directory, by default the one named in the file.
     """
     return [_keep_test(path, test, results.left_out(), store, target) for test in results.tests]
 
@@ -60,7 +60,7 @@ def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: s
 
 
 def _again(foreign: Foreign) -> str:
-    """Return the strakes command that does the same work, or "" if the file has no command line."""
+    """Return the strakes command that does the same work, or "" if there is no such command."""
     if foreign.tool == "io500":
         return "strakes run io500 CONFIG.ini"
     words = for_shell(foreign.command).split(" ")
@@ -75,13 +75,13 @@ def _again(foreign: Foreign) -> str:
 
 
 def _ranks(foreign: Foreign) -> int:
-    """Return the number of ranks of the tool, or 1 if it is unknown or varies."""
+    """Return the number of ranks in a test, or 1 if it is unknown or varies."""
     ranks = {figure.settings.get("ranks") for figure in foreign.figures}
     (only,) = ranks if len(ranks) == 1 else (None,)
     return only if isinstance(only, int) else 1
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line of a test, with mpiexec in front, which the tools do not print."""
+    """Return the command line of a test. The tools do not print mpiexec, so add it."""
     command, ranks = for_shell(foreign.command), _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

@@ -11,8 +11,8 @@ from typing import Any
 
 from strakes.interop.foreign import Foreign
 
-# A line with a rate. Outside of the output of a known tool, it belongs to a result that cannot be read.
-# Lines of progress of fio ([eta) are no results.
+# A line with a rate. Outside the output of known tools, it is an unreadable result, except in fio's lines of progress
+# ([eta).
 _RATE = re.compile(
     r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b)"
 )
@@ -20,7 +20,7 @@ _RATE = re.compile(
 
 @dataclass(frozen=True)
 class Unread:
-    """A result that could not be read, in the lines ``first`` to ``last`` of a file, and the reason."""
+    """A result in lines ``first`` to ``last`` of a file that could not be read, and the reason."""
 
     first: int
     last: int
@@ -36,7 +36,7 @@ Result = Foreign | Unread
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines of a file. ``first``: line number of the first of them."""
+    """Consecutive lines of a file. ``first``: number of the first line."""
 
     first: int
     lines: Sequence[str]
@@ -47,16 +47,16 @@ class Block:
         return "\n".join(self.lines)
 
     def unread(self, why: str) -> Unread:
-        """Return a record that this block could not be read, with the reason."""
+        """Return this block as an unread result with a reason."""
         return Unread(self.first, self.first + len(self.lines) - 1, why)
 
     def line_unread(self, line: str, why: str) -> Unread:
-        """Return a record that one line of this block could not be read, with the reason."""
+        """Return one line of this block as an unread result with a reason."""
         number = self.first + self.lines.index(line)
         return Unread(number, number, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:
-        """Return the lines before the first part, and the parts; each begins with a line that ``opens`` accepts."""
+        """Split at each line that ``opens`` accepts; return the lines before the first such line, and the parts."""
         starts = [index for index, line in enumerate(self.lines) if opens(line)]
         ends = [*starts[1:], len(self.lines)]
         head = Block(self.first, self.lines[: starts[0]] if starts else self.lines)
@@ -65,7 +65,7 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return keys and values: two groups of the pattern in each matching line. Of equal keys the first counts."""
+        """Return key -> value, the pattern's two groups in each matching line. Of equal keys, the first one counts."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:
@@ -78,8 +78,8 @@ class Block:
 class Printed:
     """A tool that prints results as text.
 
-    Patterns: ``opens`` is its first line, ``ends`` its last line, and ``table`` a line of its results, which may have
-    been copied without the first line. ``read``: its reader, None for a tool that is recognised but not supported.
+    Patterns of lines: ``opens`` for the first line, ``ends`` for the last one, and ``table`` for results that were
+    copied without the first line. ``read``: reader, or None for a tool that is recognised but not supported.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield blocks of output, each with its tool. Lines of unknown tools (None) are yielded if one has a rate."""
+    """Yield (tool, block of its output). Blocks of unknown tools (None) are yielded only if a line has a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -99,7 +99,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
         current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
         found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
-        # Several consecutive first lines belong to one run.
+        # Consecutive first lines belong to one run.
         if found and not (found is current and (only_opened or not opened)):
             starts.append((index, found))
             current, only_opened = found, True
@@ -114,17 +114,16 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
 
 @dataclass(frozen=True)
 class Document(Block):
-    """A JSON object that begins a line, with its value, or with the error if it is not valid."""
+    """A JSON object at the beginning of a line. ``value``: the parsed object, or the error as text."""
 
     value: Mapping[str, Any] | str
 
 
 def json_documents(text: str) -> list[Document]:
-    """Return the JSON objects that begin a line of the text; an invalid one extends to the end of the text.
+    """Return the JSON objects that begin a line of the text. An invalid one extends to the end of the text.
 
-    Before the first brace there may be a ">": a quotation mark of a mailer, or a prompt that was copied.
-
-    nan and inf, which printf writes for an empty mean, are read as null.
+    A ">" may precede the first brace (quotation by a mailer, or a copied prompt). nan and inf, which printf writes for
+    an empty mean, are read as null.
     """
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
     decoder, line, end = json.JSONDecoder(), 1, 0
@@ -153,7 +152,7 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header, and records of rows that were cut off. Skip repeated headers.
+    """Yield the rows of a CSV with a header, and cut-off rows as unread results. Skip repeated headers.
 
     The last column may be missing, or contain commas without quotation marks.
     """

@@ -13,7 +13,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, sl
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
 from strakes.model.portrait import Setting
 
-# Names of each setting in the CSV, in the JSON, and in strakes.
+# Names of a setting in the CSV, in the JSON and in strakes.
 _SETTINGS = (
     ("path type", "path_type", "path_type"),
     ("hosts", "hosts", "hosts"),
@@ -26,7 +26,7 @@ _SETTINGS = (
     ("random", "random_offsets", "random"),
     ("IO depth", "io_depth", "queue_depth"),
 )
-# The first line of an operation in the text, and a line with a rate. An entry is a file, directory, object or bucket.
+# Patterns of an operation's first line, and of the labels of rates. An entry is a file, directory, object or bucket.
 _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
 _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
@@ -37,9 +37,9 @@ _Rates = dict[str, float | None]
 
 @dataclass
 class _Phase:
-    """An operation of a run with its rates.
+    """An operation of a run, with its rates.
 
-    Keys of the rates are "mib" and "entries"; for reads during a phase of writes, "read mib" and "read entries".
+    Keys of ``rates``: "mib" and "entries" per second, or "read mib" and "read entries" for reads in a writing phase.
     """
 
     operation: str
@@ -51,14 +51,14 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV: one row for each phase. Rates are those at the end of the slowest thread."""
+    """Read the CSV, which has a row for each phase. Rates are from the end of the slowest thread."""
     rows = list(csv_rows(block))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read the JSON: one object for each phase, with the configuration of its run."""
+    """Read the JSON, which has an object for each phase with the configuration of its run."""
     phases = []
     for document in documents:
         if isinstance(document.value, str):
@@ -87,7 +87,7 @@ def _of_row(row: Mapping[str, str]) -> _Phase:
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the table of a run. An operation occurs in it once, or several times if services printed theirs as well."""
+    """Read the tables of a run. An operation has one table, or several if services printed to the same output."""
     command, began = block.search(r"^ *COMMAND LINE: (.*)$"), block.search(r"^ *ISO DATE: (.*)$")
     services = len(re.findall(r"(?i)service now listening", block.text))
     phases, unread, left_out = list[_Phase](), list[Unread](), 0
@@ -114,7 +114,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
-    """Yield rates, ``total mib``, ``total entries``, time (``ms``) and ``end`` of a table that has a rate or total."""
+    """Yield (kind, value) of each row of a table: rates, "total mib", "total entries", "ms" (time) and "end"."""
     if not any(_RATE.match(label := line.partition(" :")[0].strip()) or _TOTAL.match(label) for line in table.lines):
         return
     for line in table.lines:
@@ -131,12 +131,12 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the rates of an operation, or None if they cannot be assigned to the table of the coordinator.
+    """Return the coordinator's rates for an operation, or None if the services' rates look the same.
 
-    ``tables``: their rows. The total of the coordinator is the sum of the totals of its services. All write to the same
-    log, so rows may be mixed; then the coordinator's rates are those that agree with its total and a time.
+    ``tables``: rows of the coordinator's and the services' tables. The coordinator's total is the sum of the services'
+    totals. Rows may be mixed, because all write to the same log. Rates that match the total and a time are then used.
     """
-    # --dirstats adds rates of directories below the rates of files.
+    # With --dirstats, rates of directories follow the rates of files.
     rates = [dict(reversed(table)) for table in tables]
     is_mixed = any(
         kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)
@@ -163,7 +163,7 @@ def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], servic
 
 
 def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
-    """Yield the phases of each command as one run. Commands without any rate are left out."""
+    """Yield a run for each command, from its phases. Commands without a rate are left out."""
     runs: dict[str, list[_Phase]] = {}
     for phase in phases:
         runs.setdefault(phase.command, []).append(phase)
@@ -181,7 +181,7 @@ def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
 
 
 def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
-    """Yield the figures of one operation. If some ranks read while others write, the figures have different names."""
+    """Yield the figures of one operation, with the suffix -read or -write if some ranks read while others write."""
     settings = _settings(phase.settings)
     mixed = bool(phase.rates.get("read mib") or phase.rates.get("read entries"))
     for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):
@@ -207,7 +207,7 @@ def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
 
 TEXT = Printed(
     "elbencho text",
-    # Loggers put a prefix before the first line of the heading, but not before the second one.
+    # Loggers put a prefix only before the first line of the heading.
     opens=re.compile(r" *(?:ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE|=+ =+ +=+ +=+ *$)"),
     table=re.compile(r" *[A-Z]\S*\s+Elapsed (?:ms|time)\s+:"),
     read=read_text,

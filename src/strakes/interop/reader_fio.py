@@ -1,4 +1,4 @@
-"""fio: its JSON (--output-format=json or json+), with the lines that fio may print around it."""
+"""fio: JSON output (--output-format=json or json+), even with other lines of fio around it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
 
 
 def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the runs of fio in a JSON document. Scripts collect several runs in a list under a key of their choice."""
+    """Return the runs of fio in a JSON document: one run, or lists of runs that scripts collected under any key."""
     if "jobs" in document or "client_stats" in document:
         return [document]
     lists = (value for value in document.values() if isinstance(value, list))
@@ -40,7 +40,7 @@ def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _begun(run: Mapping[str, Any]) -> object:
-    """Return the start time of a run and the names of its jobs, which its intermediate results share."""
+    """Return job names and start time of a run, which are equal in its intermediate results."""
     jobs = _jobs(run)
     elapsed = max((int(_number(job, "elapsed")) for job in jobs), default=0)
     names = [job.get("jobname") for job in jobs]
@@ -64,12 +64,12 @@ def _run(run: Mapping[str, Any]) -> Foreign:
 
 def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
-    # With fio servers, one more job is the sum of the others. Some outputs contain only the sum.
+    # With fio servers, an additional job "All clients" is the sum of the others. Some outputs contain only this sum.
     return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 
 def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
-    """Yield the figures of a run. Jobs of the same name and group ran together and are one figure."""
+    """Yield the figures of a run. Jobs with equal name, group and settings ran together, so they are one figure."""
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
     for job, given in zip(jobs, options, strict=True):
         settings = _settings(given, job)
@@ -78,7 +78,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
     for settings, same in together.values():
         for direction in ("read", "write", "trim", "mixed"):
             sides = [job[direction] for job in same if job.get(direction)]
-            # Before fio 3.0, io_bytes was in KiB, and these two keys did not exist.
+            # Before fio 3.0, these two keys did not exist, and io_bytes was in KiB.
             units = [1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB for side in sides]
             moved = [_number(side, "io_bytes") * unit for side, unit in zip(sides, units, strict=True)]
             stated = [_number(side, "bw_bytes") or _number(side, "bw") * KIB for side in sides]
@@ -93,9 +93,9 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return total work divided by the time of the slowest job, as fio's summary does, or else the sum of rates.
+    """Return total work / time of the slowest job, as in fio's summary. If these are missing, return the sum of rates.
 
-    The work is more precise: fio rounds rates to whole KiB/s and, before version 2.2, to whole operations per second.
+    Printed rates are less precise: fio rounds them to KiB/s and, before version 2.2, to whole operations per second.
     """
     runtimes_ms = [_number(side, "runtime") for side in sides]
     if sides and all(amounts) and all(runtimes_ms):

@@ -11,7 +11,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_o
 from strakes.interop.reader_blocks import Block, Printed, Result
 from strakes.model.portrait import Setting
 
-# A phase without a score has no word in the brackets.
+# The brackets of a phase without a score are blank.
 _RESULT = re.compile(
     r"[ \t]*\[(?:RESULT(-invalid)?\s*| {6})\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
@@ -23,15 +23,14 @@ _SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
 _FIRST_SCORE = re.compile(r"[ \t]*IO-500 (?:(?:bw|md) )?score:.*$")
 _SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# Older scripts divided IOR's MiB/s by 1024 and called the result GB/s: published summaries until 2019 agree with the
-# output of IOR in the same directory only if read as GiB/s.
+# Older scripts printed GiB/s as "GB/s": published summaries until 2019 agree with IOR's output only in GiB/s.
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
 _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
 _COMMAS = "the numbers in the file have decimal commas"
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the lines of results and the score. A log has each result twice: during the run, and at its end."""
+    """Read the lines of results and the score. A log repeats all results at its end."""
     rates: dict[str, tuple[float, str]] = {}
     stated, invalid, commas, first_score = [], [], False, []
     for line in block.lines:
@@ -71,7 +70,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _row(line: str) -> tuple[str, str, str, str] | None:
-    """Return phase, value, unit and further text of a line of results, or None."""
+    """Return (phase, value, unit, further text) of a result line, or None for another line."""
     if match := _RESULT.match(line):
         return slug(match[2]), match[3], match[4].lower(), f"{match[1] or ''}{match[5]}"
     if match := _FIRST.match(line):
@@ -85,7 +84,7 @@ def _validity(text: str, phases: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def _missing(names: Collection[str], stated: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on the phases without a result if the file has no score, else nothing."""
+    """Return a note on the phases without a result if the file has no score, else an empty result."""
     missing = [phase for phase in table_of("io500")["phases"] if phase not in names]
     phases = f", and no result of {', '.join(missing)}" if missing else ""
     why = "the run did not finish, or only a part of it was copied"
@@ -98,7 +97,7 @@ def _figure(name: str, value: float, *, is_bandwidth: bool, ranks: str = "") -> 
 
 
 def read_ini(block: Block) -> Iterator[Result]:
-    """Read result.txt of the C version: a section for each phase, with its score in GiB/s or kIOPS."""
+    """Read result.txt of the C version, whose sections have the score of a phase in GiB/s or kIOPS."""
     head, parts = block.parts(_SECTION.match)
     sections: dict[str, dict[str, str]] = {}
     for part in parts:
@@ -128,7 +127,7 @@ def read_ini(block: Block) -> Iterator[Result]:
 
 TEXT = Printed(
     "IO500 summary",
-    # The older scripts print the name of the system first.
+    # Older scripts print the name of the system first.
     opens=re.compile(r"[ \t]*IO500 version |System:\s+\S+\s*$"),
     table=re.compile(rf"(?:{_RESULT.pattern})|(?:{_FIRST.pattern})"),
     ends=_SCORE,

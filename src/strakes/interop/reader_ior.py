@@ -1,4 +1,4 @@
-"""IOR: the text it prints (2.10 to 4.1), its JSON summary, broken or not, and its CSV summary."""
+"""IOR: printed text (2.10 to 4.1), JSON summary (even if invalid) and CSV summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, ti
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
 from strakes.model.portrait import Setting
 
-# Names of settings in IOR, and in strakes.
+# Name of a setting in IOR -> its name in strakes.
 _SETTINGS = {
     "api": "api",
     "access": "layout",
@@ -31,7 +31,7 @@ _SETTINGS = {
 }
 _NUMBERS = ("ranks", "nodes", "segments")
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
-# Rows may have the rank that a launcher put before each line, although the heading was copied without it.
+# A launcher may put the rank before a row, even if the heading was copied without it.
 _RANK = r"^\s*(?:\d+:\s*)?"
 _ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
 _BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
@@ -53,10 +53,10 @@ _JSON_PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|([^\s"{}\[\],]+))')
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read each test of a run of IOR; a script of IOR (-f) has several."""
+    """Read each test of an IOR run. A script (-f) can have several tests."""
     first_lines = (known for known in (_TEST_ID, _OPTIONS) if any(map(known.match, block.lines)))
     head, tests = block.parts(next(first_lines, _HEADER).match)
-    # Old versions print the header of the table once for all tests.
+    # Old versions print one table header for all tests.
     has_header = any(map(_HEADER.match, head.lines))
     for test in tests or [block]:
         has_header = has_header or any(map(_HEADER.match, test.lines))
@@ -82,7 +82,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
             fastest.append((most[1].lower(), most[2]))
     found = _test(rows, facts)
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        # Rows may be missing, so that only the summary has an operation.
+        # If rows are missing, an operation may occur only in the summary.
         known = {operation for operation, rate in rows if number(rate)}
         lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]
@@ -91,7 +91,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
 
 
 def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
-    """Yield the rates of each test, in which every operation occurs once."""
+    """Split rates into tests, in which each operation occurs once, and yield the rates of each test."""
     test: dict[str, str] = {}
     for operation, rate in rates:
         if operation in test:
@@ -102,7 +102,7 @@ def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str
 
 
 def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
-    """Return the test, or an empty list if no repetition has a usable rate. ``rates``: operations with MiB/s."""
+    """Return the test in a list, which is empty if no rate is usable. ``rates``: (operation, MiB/s as text)."""
     settings = _settings(facts)
     figures = [
         ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings)
@@ -126,7 +126,7 @@ def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: st
 
 
 def _path(facts: Mapping[str, str]) -> str:
-    """Return the path of the test file. If it is relative, return the directory that IOR printed, if any."""
+    """Return the path of the test file or, if it is relative, the directory that IOR printed (if any)."""
     name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
     return name if name.startswith("/") or not directory else directory
 
@@ -146,7 +146,7 @@ def _settings(facts: Mapping[str, str]) -> dict[str, Setting]:
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read the tests of JSON summaries result by result, because several versions write invalid JSON."""
+    """Read JSON summaries result by result with patterns, because several versions of IOR write invalid JSON."""
     for document in documents:
         fault = document.value if isinstance(document.value, str) else ""
         notes = [f"the JSON is damaged ({fault}); its results were read one by one"] if fault else []
@@ -167,7 +167,7 @@ def _json_pairs(text: str) -> dict[str, str]:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV summary: one row for each repetition. The number of the repetition begins at 0 in each test."""
+    """Read the CSV summary, which has a row for each repetition. A test begins where an iteration number recurs."""
     tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
     seen: set[tuple[str, str]] = set()
     for row in csv_rows(block):

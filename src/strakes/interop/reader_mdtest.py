@@ -1,4 +1,4 @@
-"""mdtest: the summary that it prints (versions 1.8 to 4.1)."""
+"""mdtest: printed summary (versions 1.8 to 4.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|direct
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read each table of means of a run; mdtest -f prints one for each number of tasks."""
+    """Read each summary table of a run. mdtest -f prints a table for each number of tasks."""
     launched = re.search(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
     command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
     cut_off = [_CUT_OFF] if launched and not block.search(r"^[ \t]*(-- finished at )") else []
@@ -57,8 +57,8 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    """Yield the mean rate of each operation that was run, and lines whose columns do not match the header."""
-    # Columns are Max, Min, Mean and Std Dev. Newer versions print these twice: over ranks, then over iterations.
+    """Yield (operation, mean rate), and lines whose columns do not match the header as unread results."""
+    # Columns are Max, Min, Mean and Std Dev. Newer versions repeat these for iterations; use the last.
     columns: list[str] = []
     for line in table.lines:
         if _TIMES.match(line):
@@ -75,14 +75,14 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
-    """Yield the rate of creating or removing trees, which older versions print outside of the table."""
+    """Yield the rate of tree creation or removal, which older versions print outside the table."""
     for found in map(_OLD_TREE.match, block.lines):
         if found and found[1] == kind and (rate := number(found[2])):
             yield f"Tree {kind}", rate
 
 
 def _paths(text: str, command: str) -> str:
-    """Return the directories, separated by @. Some versions print only one, so the command line (-d) comes first."""
+    """Return the directories, separated by @. Prefer -d of the command line, because some versions print only one."""
     asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
     paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
     return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)

@@ -1,4 +1,4 @@
-"""The requested size of a forecast (``--at clients=2000,mdts=5``), and limits of hardware from data sheets."""
+"""Parse the requested size of a forecast (``--at clients=2000,mdts=5``) and the limits of hardware from data sheets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
-# Maximum ratio of the requested size to the measured one. Forecasts were checked up to a ratio of 150.
+# Maximum ratio of requested to measured size. Forecasts were checked up to a ratio of 150.
 _FURTHEST = 1000
-_MOST_CAPACITY = 1e18  # operations or bytes per second; above every real system, and finite as a float
-# (table, key) in a file of limits -> the limited component of the system, and the unit of the rates that it limits.
+_MOST_CAPACITY = 1e18  # Operations or bytes per second: above every real system, and finite as a float.
+# (table, key) in a file of limits -> (limited component, unit of the limited rates).
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -36,7 +36,7 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """The requested numbers of clients, ranks, targets and files. A number that is not given stays as measured."""
+    """Requested numbers of clients, ranks, targets and files. Numbers that are not given stay as measured."""
 
     counts: Mapping[str, int]
 
@@ -51,12 +51,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Stated:
-    """Limits from data sheets: the capacity of one client, target or link, for rates in ``op/s`` or in ``B/s``."""
+    """Limits from data sheets: (component, unit) -> capacity of one client, target or link in ``op/s`` or ``B/s``."""
 
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return component -> stated capacity of one such component, for rates in ``unit``."""
+        """Return component -> stated capacity of one such component in ``unit``."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
@@ -94,7 +94,7 @@ def _count(name: str, value: str, text: str) -> int:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read a TOML file of limits: each table, such as ``[limits.client]``, states the capacity of one component.
+    """Read a TOML file of limits. Its tables, such as ``[limits.client]``, state the capacity of one component.
 
     Raises BadInputError for unknown names and invalid values.
     """
@@ -120,7 +120,7 @@ def read_stated(path: Path) -> Stated:
 
 
 def _capacity(key: str, value: Any) -> float:
-    """Return a capacity as a number. Raises BadInputError for zero or less, and for a byte rate without a unit."""
+    """Parse a capacity. Raises BadInputError for zero or less, or for a rate in bytes without a unit."""
     if key == "bytes_per_s":
         if not isinstance(value, str):
             remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'
@@ -142,11 +142,11 @@ def _capacity(key: str, value: Any) -> float:
 def why_unknown(
     levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, ranks_needed: bool
 ) -> str:
-    """Return why a forecast for ``scale`` is impossible, or "" if it is possible.
+    """Return why a forecast for ``scale`` is impossible, or "".
 
-    To forecast another number of targets or files than was measured, several such numbers must have been measured, or
-    their use must have been counted, or their limit must be stated. ``ranks_needed``: this also holds for the number of
-    ranks, because the growth with ranks was fitted to network file systems only.
+    A number of targets or files that was not measured can be forecast if several numbers were measured, if counters
+    show how busy the targets were, or if their limit is stated. ``ranks_needed``: the same applies to ranks, whose
+    growth is known only for rates of network file systems.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

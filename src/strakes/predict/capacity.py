@@ -1,4 +1,4 @@
-"""Capacities of the components of a system, from counters of their busy time and from data sheets."""
+"""Derive capacities of a system's components from counters of busy time and from data sheets."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import permutations
 
 from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
-# Standard error of the busy share of a component, measured on metadata servers (bench/prediction/cephfs.json).
+# Standard error of a component's busy share, measured on metadata servers (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
-# Minimum busy share. Below it, the capacity would be more than five times the load, with an error of over 20%.
+# Minimum busy share for an estimate of the capacity. Below it, the error would exceed 20 %.
 _LEAST_BUSY = 0.2
-# Mean and standard deviation of log(delivered / stated capacity): systems deliver about a fifth less than stated.
+# Mean and standard deviation of log(delivered / stated capacity). Systems deliver about 20 % less than stated.
 _STATED = (-0.2, 0.3)
-# Number of standard errors above which a difference is a contradiction. By chance, 0.1% of the pairs exceed it.
+# A difference above this number of standard errors is a contradiction. By chance, 0.1 % of pairs exceed it.
 _CONTRADICTION = 3.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Consistent measurements and limits. ``counters``, ``limits``: components whose counter or limit was refuted."""
+    """Consistent measurements and limits. ``counters``, ``limits``: components whose counter or limit is omitted."""
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]
@@ -34,11 +34,11 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """For each measurement with a counter of ``part``, return its scale, the log of the capacity, and its error."""
+        """Return (scale, log capacity, standard error) for each measurement with a counter of ``part``."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return log and standard error of the capacity of one component: stated or, if higher, the measured rate."""
+        """Return (log capacity, standard error) of one component, from its stated limit or a higher measured rate."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
@@ -46,7 +46,7 @@ class Evidence:
 
 
 def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Evidence:
-    """Return the measurements and stated limits, without those counters and limits that measurements contradict."""
+    """Return the measurements and stated limits, without counters and limits that measurements contradict."""
     limits = tuple(part for part in stated if any(_exceeds(level, part, stated[part]) for level in levels))
     counters = tuple(part for part in PARTS if _is_refuted(part, levels))
     kept = tuple(
@@ -57,7 +57,7 @@ def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -
 
 
 def _carried(level: MeasuredLevel, part: Part) -> tuple[float, float] | None:
-    """Return the logarithm of the rate at which a component would be busy all the time, and its standard error."""
+    """Return (log rate, standard error) at which a component would be 100 % busy, or None if it was mostly idle."""
     share = level.busy.get(part, 0.0)
     if share <= _LEAST_BUSY:
         return None

@@ -1,4 +1,4 @@
-"""Forecasts of all figures of some runs for one system size, and the document that ``--json`` writes."""
+"""Forecast all figures of some runs for one system size, and build the document that ``--json`` writes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from strakes.runs.run import Run
 
 @dataclass(frozen=True)
 class FigureForecast:
-    """Forecast of one figure. For an UNKNOWN forecast, ``forecast`` is None and ``why`` is the reason.
+    """Forecast of one figure. If it is UNKNOWN, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the largest measured scale, and the value measured there. ``notes``: sentences about omitted counters
-    and limits, and other cautions.
+    ``measured``: the largest measured scale and the value there. ``notes``: sentences on omitted evidence and on
+    cautions.
     """
 
     figure: FigureLevels
@@ -76,7 +76,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
 def forecast_document(
     runs: Sequence[Run], asked: Asked, stated: Stated, forecasts: Sequence[FigureForecast], now: datetime | None = None
 ) -> dict[str, Any]:
-    """Return the JSON document: forecasts, inputs and date. ``now``: the date to write, by default the present time."""
+    """Return the JSON document with forecasts, inputs and date. ``now``: the date, by default the present time."""
     return {
         "schema": 1,
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""The figures (measured quantities) of stored runs, each with its measurements at all scales (levels)."""
+"""Collect the figures (measured quantities) of stored runs, with their measurements at each scale (levels)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from strakes.runs.run import Run, told_as_damage
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_build import results_of
 
-# Settings that describe the scale of a measurement. All other settings identify the figure.
+# Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Standard error of the median of normal values: 25% above the error of their mean (square root of pi / 2).
+# Standard error of the median of normal values, relative to that of the mean: the square root of pi / 2.
 _NORMAL_MEDIAN = 1.2533
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return all figures of some runs, in the order of the runs' cells.
+    """Return the figures of some runs, in the order of their cells.
 
-    Raises BadInputError for a run of the tuner.
+    Raises BadInputError for a run of strakes tune, which has no figures.
     """
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
@@ -73,9 +73,9 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
-    """Return the scale of a cell. ``nodes``: number of nodes in the samples, or 0 if unknown.
+    """Return the scale of a cell. ``nodes``: number of nodes in its samples, or 0 if unknown.
 
-    A client is a node, or a session of libcephfs. The number of data targets is only known if the cell sets a layout.
+    A client is a node or a session of libcephfs. The number of data targets is known only if the cell sets a layout.
     """
     ranks = max(1, cell.plan.ranks)
     return Scale(
@@ -90,7 +90,7 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Sca
 def _told(
     run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
 ) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return a figure's measurement in one cell (None: only pilots ran), and the settings that identify the figure."""
+    """Return a figure's measurement in a cell (None if only pilots ran), and the settings that identify the figure."""
     level = level_in(measured, cell, phase, visits, device)
     if level is not None:
         level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
@@ -98,19 +98,19 @@ def _told(
 
 
 def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return as ``_told``, for a result of another tool. A result without a number of ranks has no measurement."""
+    """Return the same as ``_told`` for an imported result. A result without a number of ranks gives no measurement."""
     apart = {name: value for name, value in measured.settings.items() if name not in (*_SCALE_SETTINGS, "items")}
     ranks = _number(measured.settings.get("ranks"))
     if ranks is None:
         return None, apart
-    # A fixed total of items (strong scaling) is another workload than fixed items per rank, so do not pool both.
+    # Strong scaling (fixed total of items) is another workload than weak scaling (fixed per rank), so do not pool both.
     if items := _number(measured.settings.get("items")):
         apart["items_each"] = items / ranks
     return level_of(measured, Scale(min(_number(measured.settings.get("nodes")) or 1, ranks), ranks, osts=0)), apart
 
 
 def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
-    """Return whether each rank has its own directory on one metadata target, and a fixed amount of work."""
+    """Return whether every rank has an own directory on a single metadata target, and a fixed amount of work."""
     placed = cell.place.entries.values()
     by_hand = [place for place in placed if place.kind == "manual" and len(place.metadata_targets) == 1]
     ended = sum(sample.stopped_by == "amount" for sample in samples)
@@ -124,13 +124,13 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
     if not logs:
         return None
     middle, runs = median(logs), len(logs)
-    # Correct the median absolute deviation, which is too small for few runs (Croux, Rousseeuw 1992).
+    # The median absolute deviation is too small for few runs; correct it (Croux and Rousseeuw 1992).
     scatter = 1.4826 * runs / (runs - 0.8) * median(abs(value - middle) for value in logs)
     return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy or {}, runs=runs)
 
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return a figure's measurement in one cell, with the device's counters, or None if only pilots ran."""
+    """Return a figure's measurement in a cell, with the device's busy share, or None if only pilots ran."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     ranks = max(1, cell.plan.ranks)
@@ -140,9 +140,9 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:
-    """Return the mean number of requests to metadata servers per operation, or None if they were not counted.
+    """Return the mean number of requests to metadata servers per operation, or None without counters.
 
-    Counters cover all phases of a plan's execution, so only plans of nothing but metadata phases are used.
+    Counters cover all phases of a trial, so only trials with nothing but metadata phases are used.
     """
     requests = operations = 0.0
     for visit in visits:
@@ -155,7 +155,7 @@ def _requests(visits: Sequence[Visit]) -> float | None:
 
 
 def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
-    """Return {"osts": mean utilisation (0 to 1) of the file system's device}, or {} without its counters."""
+    """Return {"osts": mean busy share (0 to 1) of the file system's device}, or {} without counters."""
     shares = [
         min(1.0, float(counted["busy_s"]) / sample.elapsed_s)
         for sample in samples
@@ -165,7 +165,7 @@ def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
 
 
 def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
-    """Combine the measurements of several runs at one scale. Half of the range of the runs adds to the error."""
+    """Combine the measurements of several runs at one scale. Half of their range adds to the error."""
     values = [level.log_value for level in levels]
     between = (max(values) - min(values)) / 2
     error = math.hypot(fmean(level.log_error for level in levels), between) / math.sqrt(len(levels))

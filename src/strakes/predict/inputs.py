@@ -1,4 +1,4 @@
-"""Check the runs that a forecast is made from, and identify the file system that they measured."""
+"""Check the runs for a forecast, and identify the file system that they measured."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from strakes.survey.analysis_warnings import load_before
 
 @dataclass(frozen=True)
 class MeasuredFileSystem:
-    """A measured file system. ``kind``: type of the mount. ``source``: mounted device or export. "" means unknown."""
+    """A measured file system. ``kind``: type of the mount. ``source``: mounted device or export. "": unknown."""
 
     kind: str = ""
     source: str = ""
     mount_point: str = ""
 
     def is_same_as(self, other: MeasuredFileSystem) -> bool:
-        """Compare type and source, and the mount point if the source names no server or device (tmpfs).
+        """Return whether type and source are equal; if the source is no server or device, also the mount point.
 
         >>> nfs = MeasuredFileSystem("nfs4", "srv:/x", "/mnt/a")
         >>> nfs.is_same_as(MeasuredFileSystem("nfs4", "srv:/x", "/mnt/b"))
@@ -44,7 +44,7 @@ def file_system_of(run: Run) -> MeasuredFileSystem:
 
 
 def described(run: Run) -> str:
-    """Return a line that identifies a run: its id and directories, and the load of its node before it."""
+    """Return a line on a run: its id, its directories, and the load of its node before it began."""
     load = "".join(f"; load average {load:.1f} before it" for load in run.environment.get("load_average", ())[:1])
     busy = load_before(run.environment, run.facts.get("others_busy"))
     sentences = (f"{one.text} {one.remedy}" for one in busy)
@@ -52,7 +52,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs without duplicates, and a sentence for each run that is not complete.
+    """Return the runs without duplicates, and a sentence on each incomplete run.
 
     Raises BadInputError for runs of several file systems.
     """

@@ -1,4 +1,4 @@
-"""Scales (system sizes with their load), and levels (measurements of one figure at one scale)."""
+"""Scales (sizes of a system and its load) and levels (measurements of a figure at one scale)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# Measurements whose requests per operation differ by more than 25% did not do the same work.
+# If requests per operation differ by more than this factor, measurements did not do the same work.
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor. If a small scale was measured to be faster, a cache answered.
+# Contention lowers rates by less than this factor. If a smaller scale is faster by more, a cache answered there.
 _TOO_FAST = 20.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of a system and its load: numbers of clients, ranks, metadata targets, data targets (0: unknown) and files.
+    """Size of a system and its load. ``mdts``, ``osts``: metadata and data targets (0 data targets: unknown).
 
     ``clients``: nodes that use the file system. ``ranks``: processes on all nodes. ``files``: files before the
     measurement. ``undivided``: each rank has equal work in its own directory on one metadata target.
@@ -51,7 +51,7 @@ class Scale:
     def units(self, part: Part) -> float:
         """Return the number of components of this kind.
 
-        Undivided directories load metadata targets unevenly; then return the total load divided by the largest load.
+        If undivided directories load metadata targets unevenly, return the total load / the largest load.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)
@@ -79,8 +79,8 @@ class MeasuredLevel:
     """Measurements of one figure at one scale.
 
     ``log_value``: natural logarithm of the median of ``runs`` runs. ``log_error``: standard error of ``log_value``, 0
-    for a single run. ``busy``: component -> share (0 to 1) of busy time. ``from_cache``: whether caches of clients
-    served the requests. ``requests``: requests to metadata servers per operation.
+    for a single run. ``busy``: component -> busy share (0 to 1). ``from_cache``: clients' caches answered.
+    ``requests``: requests to metadata servers per operation, None if unknown.
     """
 
     scale: Scale
@@ -94,7 +94,7 @@ class MeasuredLevel:
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of some runs with its measurements. ``settings``: the settings that identify the figure.
+    """One figure of some runs, with its measurements. ``settings``: the settings that identify the figure.
 
     ``rank_is_client``: the study counts each rank as a client. ``local``: no other node can reach the file system, so
     ranks count as clients.
@@ -110,7 +110,7 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels with the same work per operation as ``outermost``, without levels served by caches."""
+        """Return the levels with the same work per operation as ``outermost``, without levels that a cache answered."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
@@ -121,7 +121,7 @@ class FigureLevels:
 
     @property
     def outermost(self) -> MeasuredLevel:
-        """Return the level with the most ranks; among equals, the one with the most metadata targets, then files."""
+        """Return the level with the most ranks (if equal, the most metadata targets, then the most files)."""
         return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
 
     @property

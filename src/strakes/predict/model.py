@@ -1,7 +1,7 @@
-"""Forecast of one figure: a power law whose exponent is drawn from a population of file systems (empirical Bayes).
+"""Forecast one figure by a power law whose exponent has a prior from a population of file systems (empirical Bayes).
 
-The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows linearly with the first
-ranks, and more slowly with further ranks. Measurements at several scales correct the exponent for this file system.
+The log rate is a Gaussian process over the log scale. Its mean grows in proportion to the first ranks, and more slowly
+with further ranks. Measurements at several scales correct the exponent for the file system at hand.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
 
 Array = NDArray[np.float64]
-# Probability that the interval of a forecast contains the value. An interval of 90% would be 1.28 times as wide.
+# Probability that a forecast's interval contains the value. At 90 % it would be 1.28 times as wide.
 COVERAGE = 0.8
-# Standard deviations from the median to the end of an 80% interval of a normal distribution.
+# End of an 80 % interval of a normal distribution, in standard deviations from the median.
 _NORMAL_END = 1.2816
-# Number of random draws. With 2,000, the ends of an interval have a standard error of 4% of the standard deviation.
+# Number of random draws. The ends of an interval then have a standard error of 0.04 standard deviations.
 _DRAWS = 2000
-# Tolerance of logarithms of rates (1% of a rate), because results are printed with two or three digits.
+# Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
 _ROUNDING = 0.01
-# Minimum probability to report a component as the first to saturate: it is twice as likely as all others together.
+# Report a component as the first to saturate only if it is twice as likely as all others together.
 SURE = 0.67
 
 
@@ -35,7 +35,7 @@ SURE = 0.67
 class Forecast:
     """Median and 80 % interval of a future measurement, in the unit of the figure.
 
-    ``saturates``: for each component with a counter or a stated limit, the probability that it limits the rate.
+    ``saturates``: component with a counter or a stated limit -> probability that it limits the rate.
     """
 
     median: float
@@ -45,16 +45,15 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the component that saturates first and the probability of that, or None if below SURE."""
+        """Return the component that most probably saturates first and its probability, or None below SURE."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
 
 class Model:
-    """Posterior distribution of the growth of one figure, given its measurements (``levels``).
+    """Posterior distribution of a figure's growth, given its measurements (``levels``).
 
-    A time is forecast as a rate: work divided by time (Little's law). The work is the number of files if that number
-    differs between the measurements, else the number of ranks.
+    A time is forecast as a rate, work / time (Little's law). Work is the number of files if it varies, else of ranks.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Model:
         self._scales = [levels[place].scale for place in kept]
         self._rates = np.array([rates[place] for place in kept])
         self._errors = np.array([levels[place].log_error for place in kept])
-        # Levels at small scales that were left out because the rate then grew more steeply than linearly.
+        # Small scales that are left out, because growth after them was steeper than linear.
         self.transient = tuple(level for place, level in enumerate(levels) if place not in kept)
 
     def forecast(self, scale: Scale) -> Forecast:
@@ -92,7 +91,7 @@ class Model:
         return Forecast(median, low, high, saturates)
 
     def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:
-        """For each component, return its name, the log of its maximum rate at this scale, and the error of that log."""
+        """Return (component, log of its maximum rate at this scale, standard error of the log)."""
         bounds: list[tuple[Part, float, float]] = []
         for part in PARTS:
             if carried := self.evidence.carried(part):
@@ -107,7 +106,7 @@ class Model:
         return bounds
 
     def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of the log rate that grow at most as in the last measured step, and at most linearly."""
+        """Return random draws of an upper bound of the log rate: growth as in the last step, but at most linear."""
         last = self._scales[-1]
         steepest, per_scatter = steepest_of(self._scales, self._rates)
         exponent = np.minimum(
@@ -117,11 +116,11 @@ class Model:
         return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
-        """Convert the log of a time to the log of a rate, or back. Return the log of a rate unchanged."""
+        """Convert between log time and log rate, in both directions. For a rate, return the log unchanged."""
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of the log rate at a scale that ignore the capacities of components."""
+        """Return random draws of the log rate at a scale, without the limits of components."""
         mean, covariance = self.prior([*self._scales, scale])
         noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
         middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))
@@ -131,7 +130,7 @@ class Model:
         return np.asarray(mean[-1] + middle + deviation * normal * np.where(normal < 0, low, high) / _NORMAL_END)
 
     def prior(self, scales: Sequence[Scale]) -> tuple[Array, Array]:
-        """Return the prior mean (n) and covariance (n, n) of the log rates at n scales, up to a common constant."""
+        """Return the prior mean (n) and covariance (n, n) of log rates at n scales, up to a constant common to all."""
         population = self._population
         ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
         exponent, length = population.exponent, population.length
@@ -148,14 +147,14 @@ class Model:
 
 
 def exponents(size: Array, deviation: float) -> Array:
-    """Return the covariance (n, n) of a power law at n log sizes. ``deviation``: standard deviation of its exponent."""
+    """Return the covariance (n, n) of power laws at n log sizes. ``deviation``: standard deviation of the exponents."""
     return np.asarray(deviation**2 * np.outer(size, size))
 
 
 def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return the mean and standard deviation of the value that follows ``values``. ``covariance`` includes this value.
+    """Return mean and standard deviation of the value after ``values``; the last row of ``covariance`` belongs to it.
 
-    All values contain one unknown constant with a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
+    All values share an unknown constant with a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
     cross, ones = covariance[:-1, -1], np.ones(len(values))
@@ -168,14 +167,14 @@ def krige(values: Array, covariance: Array) -> tuple[float, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) over log sizes: a random slope of variance 1 plus a walk of variance 1 per unit."""
+    """Return the covariance (n, n) at n log sizes of a random slope (variance 1) plus a random walk (variance size)."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
-    """Return the indices of the levels after the last step with growth that was steeper than linear.
+    """Return the indices of the levels after the last step that was steeper than linear.
 
-    Growth steeper than linear is a transient: caches, a warm-up, or a first size below one node.
+    Steeper growth is a transient, from caches, a warm-up or a first size below one node.
     """
     order = sorted(range(len(scales)), key=lambda place: _dimensions(scales[place]))
     kept = [order[-1]]
@@ -188,7 +187,7 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the scaling exponent of the last step that changed only ranks, and its error per unit of scatter."""
+    """Return the scaling exponent of the last step that changed only ranks, and its standard error / scatter."""
     last = scales[-1]
     for place in range(len(scales) - 2, -1, -1):
         step = math.log(last.ranks / scales[place].ranks)
@@ -198,7 +197,7 @@ def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
 
 
 def linear_growth(small: Scale, large: Scale) -> float:
-    """Return the log of the growth from ``small`` to ``large`` of a rate linear in ranks, targets and files."""
+    """Return the log growth from ``small`` to ``large`` if the rate is linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

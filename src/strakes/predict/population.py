@@ -1,4 +1,4 @@
-"""How rates of file systems grow: parameters fitted to published measurements."""
+"""Parameters for the growth of file systems' rates, fitted to published measurements."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
     The exponent in ranks falls from 1 to ``exponent``, with the decay length ``length`` in the logarithm of ranks.
-    ``deviation``: standard deviation of the exponent between file systems. ``scatter``: the same, of one measurement
-    from the law. ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, for one,
-    two, and three or more sizes. ``targets``, ``files``: mean and deviation of the exponents in targets and files.
+    ``deviation``: standard deviation of the exponent between file systems. ``scatter``: standard deviation of a
+    measurement from the power law. ``ends``: standard deviations from the median to the lower and upper end of an 80 %
+    interval, after measuring one, two, or at least three sizes. ``targets``, ``files``: mean and deviation of the
+    exponents in targets and files.
     """
 
     exponent: float

@@ -1,7 +1,7 @@
-"""Bars (required ratios of rates), and the group-sequential test whether ratios reach their bars.
+"""Bars (required ratios of rates), and the group-sequential test of whether ratios reach their bars.
 
-The ratios are tested after fixed numbers of blocks. Each of these looks (interim analyses) spends an equal part of
-the allowed error (Bonferroni), so that in at most 10 % of all benches the interval misses the true ratio.
+The ratios are tested after fixed numbers of blocks. Each of these looks (interim analyses) spends an equal part of the
+allowed error (Bonferroni), so that the interval of a ratio misses the true ratio in at most 10 % of benches.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from strakes.stats.interval import Estimate
 from strakes.stats.ratios import paired_ratio
 
 CONFIDENCE = 0.9
-# Margin of equivalence, as a share of the ratio. Users do not notice smaller differences.
+# Margin of equivalence, as a difference of ratios. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the minimal C program with inline system calls: below 1, since the C library of peers costs up to a tenth.
+# Bar against the minimal C program with inline system calls. Peers call the C library, which costs up to 10 %.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")
@@ -31,8 +31,8 @@ Verdict = Literal["met", "missed", "at its bar", "too noisy", ""]
 def bar_of(peer: str, work: Work, operation: str) -> float | None:
     """Return the smallest allowed ratio of the engine's rate to the peer's, or None if there is no bar.
 
-    Bars are fixed before anything is measured. The engine must be faster where calls are short. If copying in
-    the kernel or a device hides the overhead of programs, it must be equally fast.
+    Bars are fixed before anything is measured. For short calls, the engine must be faster. It must be equally fast if
+    copying in the kernel, or a device, hides the overhead of programs.
     """
     if peer in (FLOOR, LOOP):
         if work.kind == "data" and work.transfer_bytes != 4 * KIB:
@@ -51,7 +51,7 @@ def bar_of(peer: str, work: Work, operation: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratio of the engine's rate to a peer's rate, at the look that decided it, or at the latest look.
+    """Ratio of the engine's rate to a peer's rate, at the deciding look or, if undecided, at the latest one.
 
     ``is_last``: whether this is the final look.
     """
@@ -77,7 +77,7 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Return the verdict, empty without a bar.
 
-        "At its bar": at the final look the interval contains the bar, and both ends are within the margin of the bar.
+        "At its bar": at the final look, the interval contains the bar, and both its ends are within the margin.
         """
         if self.bar is None or self.answer is not None:
             return self.answer or ""
@@ -87,7 +87,7 @@ class Comparison:
 
 
 def look_times(blocks: int) -> tuple[int, ...]:
-    """Return the numbers of blocks after which the ratios are tested: a sixteenth, a quarter and all of them.
+    """Return after how many blocks the ratios are tested: a sixteenth, a quarter and all of ``blocks``.
 
     >>> look_times(144), look_times(3)
     ((9, 36, 144), (1, 3))
@@ -98,7 +98,7 @@ def look_times(blocks: int) -> tuple[int, ...]:
 def compare(
     results: Results, ours: str, peer: str, looks: Sequence[int], *, asked: bool = True
 ) -> dict[tuple[Work, str], Comparison]:
-    """Compare the rates of all operations that both programs have run."""
+    """Return the comparison of each operation that both programs have run."""
     comparisons = {}
     for series, rates in results.items():
         theirs = results.get(Series(peer, series.work, series.operation))

@@ -1,4 +1,4 @@
-"""The command ``bench``: compare the engine with other programs, print the table, write docs/performance.md."""
+"""The command ``bench``: compare the engine with other programs, print the table and write docs/performance.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _QUICK_BLOCKS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench. Return 0 if no bar (required ratio) was missed, else 1, or the exit status of an error."""
+    """Run the bench. Return 0, 1 if a bar (required ratio) was missed, or the exit status of an error."""
     parser = argparse.ArgumentParser(
         prog="bench", description="Compare the engine's rates with a minimal C program and with its peers."
     )

@@ -1,11 +1,11 @@
-"""Compare command lines of IOR and mdtest with ``strakes run`` of the same command lines.
+"""Compare IOR and mdtest with ``strakes run`` of the same command lines.
 
-The original and our engine run each command line alternately. The table shows the ratios with intervals.
+The original tool and our engine run each command line alternately. The table shows ratios with intervals.
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 
-With --whole, compare the time of whole commands instead, from start to exit: strakes run ior -b 1m with ior -b 1m,
-started by itself and by mpiexec.
+--whole compares the time of whole commands from start to exit instead: strakes run ior -b 1m with ior -b 1m, which is
+started directly and by mpiexec.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from strakes.stats.interval import median
 from strakes.stats.ratios import judge, within_blocks
 from strakes.targets.workspace import Workspace
 
-# Amounts fit into the page cache, because the programs are compared, not the file system. They are large enough that
-# the barriers around a phase do not matter: 40,000 items take at least 40 ms.
+# Amounts fit into the page cache, because the programs are compared and not the file system. Phases are so long that
+# the barriers around them do not matter: 40,000 items take at least 40 ms.
 LINES = (
     ("ior", "-F -t 1m -b 512m -o {place}/f"),
     ("ior", "-t 256k -b 512m -o {place}/f"),
@@ -66,7 +66,7 @@ def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path,
 def pairs(
     place: Place, theirs: Callable[[], dict[str, float]], own: Callable[[int], dict[str, float]], rounds: int
 ) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Run original and engine alternately, and return the figures of both by round.
+    """Run the original and the engine alternately. Return (original's figures, engine's figures) of each round.
 
     In every other round the engine is first. Dirty data are written back before each run.
     """
@@ -81,7 +81,7 @@ def pairs(
 
 
 def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
-    """Return a row of the table for each figure that original and engine have."""
+    """Return a table row for each figure that the original and the engine have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
     sides = {
         name: ({i: pair[0][name] for i, pair in enumerate(rounds)}, {i: pair[1][name] for i, pair in enumerate(rounds)})
@@ -107,11 +107,11 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
 
 
 def whole(place: Place, ior: str, mpiexec: str, rounds: int) -> Iterator[str]:
-    """Yield wall time and processor time of strakes run ior -b 1m, divided by those of ior -b 1m."""
+    """Yield table rows with the wall time and processor time of ior and of strakes run ior, and their ratios."""
     line = ["-b", "1m", "-o", str(place.directory / "whole")]
     commands = ([ior, *line], [*shlex.split(mpiexec), "-n", "1", ior, *line], ["strakes", "run", "ior", *line])
     times: list[list[tuple[float, float]]] = [[] for _ in commands]
-    # Installed modules have byte code. With this variable, a checkout would compile all of them in each run.
+    # Installed modules have byte code. With this variable set, a checkout would compile all modules in each run.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     subprocess.run(commands[-1], capture_output=True, check=True)
     for _ in range(rounds):

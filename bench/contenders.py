@@ -11,14 +11,14 @@ from typing import Protocol
 
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 
-# Names of the minimal C program, with inline system calls, and with calls through the C library.
+# Names of the minimal C program with inline system calls, and with calls through the C library.
 FLOOR, LOOP = "floor", "C library loop"
 
 Rates = Mapping[str, float]
 
 
 class Contender(Protocol):
-    """A compared program, which can do some of the workloads."""
+    """A compared program. It may support only some workloads."""
 
     name: str
     version: str
@@ -27,13 +27,13 @@ class Contender(Protocol):
         """Return whether the program can do this workload."""
 
     def run(self, work: Work, directory: Path) -> Rates:
-        """Run the workload in an empty directory. Return the operations per second of each supported operation."""
+        """Run the workload in an empty directory. Return operations per second by supported operation."""
 
 
 def output_of(command: list[str], *, text: str | None = None, cwd: Path | None = None) -> str:
     """Run a command and return its standard output.
 
-    Raises SystemExit if it fails, because a table with missing values could be mistaken for a result.
+    Raises SystemExit if the command fails, because a table with missing values could be mistaken for a result.
     """
     done = subprocess.run(command, input=text, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -76,5 +76,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """Return the rate of items that pass through several phases one after the other, from the rates of the phases."""
+    """Return the rate of items that pass through phases in sequence. ``rates``: rates of the phases."""
     return 1 / sum(1 / rate for rate in rates)

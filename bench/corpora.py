@@ -1,9 +1,8 @@
 """Read public result files and compare each figure with the summary that the file itself contains.
 
-python -m bench.corpora DIR, where DIR contains bare clones, named OWNER+NAME, of the repositories in corpora.toml. The
-comparison does not use the readers: it finds the tool's summary lines with separate patterns. A file of IOR or mdtest
-in a directory of IO500 is also compared with the summary of IO500. CI does not run this: the repositories are fetched
-by hand.
+python -m bench.corpora DIR, where DIR contains bare clones, named OWNER+NAME, of the repositories in corpora.toml.
+Separate patterns, not the readers, find the tool's summary lines. A file of IOR or mdtest in a directory of IO500 is
+also compared with the summary of IO500. CI does not run this: the repositories are fetched by hand.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MDTEST_ROW = re.compile(
 
 
 def main() -> int:
-    """Print a table of verdicts. Return 1 if a figure is wrong or a reader crashed, else 0."""
+    """Print a table of verdicts. Return 1 if any figure is wrong or any reader crashed, else 0."""
     clones = Path(sys.argv[1])
     listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     total: Counter[str] = Counter()
@@ -65,7 +64,7 @@ def _print_row(name: str, verdicts: Counter[str]) -> None:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a repository, and the IO500 summary in its directory or the parent directory ("" if absent)."""
+    """A file of a repository. ``summary``: text of the IO500 summary in its directory or the parent, or ""."""
 
     path: str
     content: bytes
@@ -73,7 +72,7 @@ class _File:
 
 
 def _files(clones: Path, repository: str, entry: Mapping[str, Any]) -> Iterator[_File]:
-    """Yield the files that match the patterns of the entry. Large files may be missing in the clone."""
+    """Yield the files that match the patterns of the entry. Skips large files that the clone lacks."""
     place = clones / repository.replace("/", "+")
     git = next(
         (head.parent for head in (place / "HEAD", *place.glob("*/HEAD"), *place.glob("*/.git/HEAD")) if head.is_file()),
@@ -121,7 +120,7 @@ def _verdict(file: _File, refused: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Figures in the summary of a file, and figures that our reader returned."""
+    """Figures in a file's summary (``stated``), and figures that our reader returned (``read``)."""
 
     tool: str
     stated: list[float]
@@ -136,7 +135,7 @@ class _Comparison:
 
 
 def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield, for each tool, the comparison of the figures read with the summaries in the text."""
+    """Yield a comparison for each tool with a summary in the text."""
     tools = {"ior": _ior, "mdtest": _mdtest, "elbencho": _elbencho, "fio": _fio, "io500": _io500}
     for tool, summaries in tools.items():
         stated, read = summaries(text, [test for test in tests if test.tool == tool])
@@ -145,7 +144,7 @@ def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]
 
 
 def _comparison_with_io500(file: _File, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield the comparison of an IO500 phase, a file of IOR or mdtest, with the summary of IO500."""
+    """If the file is the output of an IO500 phase, yield its comparison with the summary of IO500."""
     name = re.fullmatch(r"(ior|mdtest)-(easy|hard)-(write|read|stat|delete)", PurePosixPath(file.path).stem)
     stated = name and re.search(rf"^\[RESULT *\] +{name[0]} +([\d.]+) ", file.summary, re.MULTILINE)
     if name and stated and float(stated[1]) > 0:
@@ -160,11 +159,11 @@ _Figures = tuple[list[float], list[float]]
 
 
 def _ior(text: str, tests: list[Foreign]) -> _Figures:
-    """Return the bandwidths of the fastest repetitions: in the summary (Max Write, Max Read), and as read."""
+    """Return the bandwidths of the fastest repetitions: in the summary (Max Write, Max Read), and from our reader."""
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # If there are no such lines, use the rows of the result table, or else of the summary table.
+    # Without such lines, use the rows of the result table, or else of the summary table.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )
@@ -197,7 +196,7 @@ def _fio(text: str, tests: list[Foreign]) -> _Figures:
 
 
 def _io500(text: str, tests: list[Foreign]) -> _Figures:
-    """Return the bandwidth score in the summary, and the geometric mean of the four IOR bandwidths as read."""
+    """Return the bandwidth score in the summary, and the geometric mean of the four IOR bandwidths from our reader."""
     stated = re.findall(r"^\s*\[SCORE[ -]*(?:invalid)?\](?:\s+Bandwidth |\nMD .*\nBW\s*= )([\d.]+)", text, re.MULTILINE)
     rates = [
         [

@@ -9,7 +9,7 @@ from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
 from strakes.interop.formats import read_file
 
-# Our name of an operation -> option of elbencho, and name of the phase in our reader.
+# Our name of an operation -> (option of elbencho, name of the phase in our reader).
 _FILES = {
     "file-create": ("-w", "write"),
     "file-stat": ("--stat", "stat"),
@@ -66,7 +66,7 @@ class Elbencho:
         return {operation: rates[phase, "entries"] for operation, (_, phase) in _FILES.items()}
 
     def _rates(self, work: Work, directory: Path, options: list[str]) -> dict[tuple[str, str], float]:
-        """Return the rates at the end of the slowest thread, by phase and by unit ("bytes" or "entries")."""
+        """Return (phase, unit) -> rate at the end of the slowest thread. Units are "bytes" and "entries"."""
         results = directory / "elbencho.json"
         results.unlink(missing_ok=True)
         output_of(

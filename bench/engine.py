@@ -1,4 +1,4 @@
-"""strakes-engine as a compared program, driven in the same way as by the front end."""
+"""strakes-engine as a compared program, driven as the front end drives it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 _LIMIT_S = 120.0
-# Backend with inline system calls, as in the minimal C program. Pools of files use the C library.
+# Backend with inline system calls, as in the minimal C program. Pools of files use the C library instead.
 _IN_PLACE = "raw"
 
 
 def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
-    """Return the workload as phases of a plan. As in the minimal C program, only the calls are timed."""
+    """Return the workload as phases of a plan. Only the calls are timed, as in the minimal C program."""
     if work.kind == "data":
         return tuple(
             TransferPhase(
@@ -102,7 +102,7 @@ class Engine:
     def run(self, work: Work, directory: Path) -> Rates:
         plan = Plan(work.ranks, phases_of(work, stamped=self._stamped))
         allowed = os.sched_getaffinity(0)
-        # The engine was started before the bench was restricted to one processor, so the plan restricts the engine.
+        # The engine started before the bench was restricted to one processor, so restrict it in the plan.
         samples = run_plan(
             self._engine, plan if len(allowed) > 1 else replace(plan, processors=str(*allowed)), directory
         )

@@ -1,4 +1,4 @@
-"""fio: file engines for metadata, psync or io_uring for data."""
+"""fio with file engines for metadata, and with psync or io_uring for data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATA = {
 
 
 class Fio:
-    """fio with one process per rank, and one run per operation on the files of the previous run."""
+    """fio with one process per rank. Each operation is one run, on the files of the previous run."""
 
     name = "fio"
 
@@ -44,7 +44,7 @@ class Fio:
                 operation: self._rate([*common, *options], own, fresh=operation == "file-create")
                 for operation, options in _FILES.items()
             }
-        # As in the other programs: no pre-allocation, no change of the buffer between writes, no dropping of caches.
+        # The other programs do not pre-allocate, change the buffer between writes, or drop caches.
         engine = ["--ioengine=psync"]
         if work.depth > 1:
             engine = ["--ioengine=io_uring", f"--iodepth={work.depth}", "--fixedbufs", "--registerfiles"]
@@ -55,8 +55,8 @@ class Fio:
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
         """Run fio and return operations per second.
 
-        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would first look up
-        every file, and the negative dentries that result make creates cheaper.
+        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would first look up every file,
+        and the resulting negative dentries would make creates cheaper.
         """
         jobs = []
         for path in directories:

@@ -1,7 +1,7 @@
 """Count the engine's user-space instructions per operation with callgrind. Other load does not change the counts.
 
-The count is the slope over the number of operations, so that start-up, opening and reporting cancel. The count of a
-phase is the difference between a plan with this phase and a plan without it.
+The result is the slope of the count over the number of operations, so that start-up, opening and reporting cancel. The
+count of a phase is that of a plan with the phase, less that of the plan without it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench.contenders import output_of
 from bench.work import SMALL, Work
 from strakes.runs.engine import find_engine
 
-_FEW, _MANY = 2_000, 102_000  # so different that the instructions of heartbeats, which depend on time, are negligible
+_FEW, _MANY = 2_000, 102_000  # numbers of operations, so different that heartbeats (by time) are negligible
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# The phases are in this order because each one needs the files or directories of earlier ones.
+# In order of execution: each phase needs files or directories of earlier ones.
 _METADATA = (
     "file-create",
     "file-stat",
@@ -39,7 +39,7 @@ _CREATE_AND_WRITE = "file-create, 4 KiB"
 
 
 def per_operation(*, quick: bool) -> dict[str, float]:
-    """Return instructions by operation: one rank, one directory on tmpfs, 4 KiB transfers. Empty without valgrind."""
+    """Return instructions by operation, with one rank, one tmpfs directory, 4 KiB transfers. Empty without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}
@@ -56,7 +56,7 @@ def per_operation(*, quick: bool) -> dict[str, float]:
 
 
 def name_of(work: Work, operation: str) -> str:
-    """Return the key of the count for this operation. A rewrite has the count of a write."""
+    """Return the key of an operation's count. A rewrite uses the count of a write."""
     if work.kind != "data":
         return operation
     counted = "read" if operation == "read" else "write"
@@ -79,7 +79,7 @@ def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
             "team": {"ranks": 1},
             "phases": [_phase(name, number, amount) for number, name in enumerate(names)],
         }
-        # "keep": do not remove the files at the end, because the removal must not be counted.
+        # "keep" leaves the files at the end, because their removal must not be counted.
         message = {
             "type": "plan",
             "version": 1,

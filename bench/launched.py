@@ -11,7 +11,7 @@ from bench.work import SMALL, Work
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
 
-# Name of an operation of mdtest in our reader -> our name in the bench.
+# Name of an mdtest operation in our reader -> its name in the bench.
 _FILES = {
     "file-creation": "file-create",
     "file-stat": "file-stat",
@@ -29,7 +29,7 @@ class Mdtest:
     def __init__(self, mpiexec: str, program: str) -> None:
         self._mpiexec, self._program = mpiexec, program
         with TemporaryDirectory(prefix="strakes-bench-") as directory:
-            # mdtest has no option that only prints its version.
+            # mdtest has no option for its version, so read the version from a short run.
             self.version = f"mdtest {self._read(1, ['-F', '-n', '1', '-d', directory]).version}"
 
     def takes(self, work: Work) -> bool:
@@ -91,7 +91,7 @@ class Ior:
         return {operation: transfers / taken for operation, taken in seconds.items()}
 
     def _seconds(self, ranks: int, options: list[str]) -> dict[str, float]:
-        """Return the seconds from the first transfer to the last, for "write" and "read"."""
+        """Return "write" and "read" -> seconds from the first to the last transfer."""
         seconds: dict[str, float] = {}
         heads: list[str] = []
         for line in self._output(ranks, options).splitlines():
@@ -109,8 +109,8 @@ class Ior:
 def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks: str) -> str:
     """Return the output of an MPI program.
 
-    Raises SystemExit if the program reports another number of tasks: the launcher of another MPI implementation starts
-    independent programs with one task each.
+    Raises SystemExit if the program reports another number of tasks, because a launcher of another MPI implementation
+    would start independent programs with one task each.
     """
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
     match = re.search(tasks, output, re.MULTILINE)

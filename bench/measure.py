@@ -1,4 +1,4 @@
-"""Interleaved measurement: in each block, each program runs each workload once, in random order."""
+"""Interleaved measurement: in each block, every program runs every workload once, in random order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.work import Work
 
 @dataclass(frozen=True)
 class Series:
-    """Key of the rates of one program in one operation of one workload."""
+    """Key of a series of rates: a program, a workload and an operation."""
 
     contender: str
     work: Work
@@ -36,10 +36,10 @@ def measure(
     seed: int,
     on_block: Callable[[int, Results], Sequence[Work]],
 ) -> Results:
-    """Run all workloads with all programs that support them. Return the rates by block.
+    """Run all workloads with all programs that support them. Return the rates of each series by block.
 
-    The programs run a workload directly one after another, so that ratios are paired in time. ``on_block`` returns the
-    workloads of the next block. An empty result ends the measurement.
+    All programs run a workload in direct succession, so that ratios are paired in time. ``on_block`` returns the
+    workloads of the next block; an empty list ends the measurement.
     """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:

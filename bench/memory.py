@@ -1,4 +1,4 @@
-"""Memory of the engine. The limit is 64 MiB plus two transfers per rank."""
+"""Peak memory of the engine. The limit is 64 MiB plus two transfers per rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Footprint:
 
 
 def footprints(place: Place, *, quick: bool) -> list[Footprint]:
-    """Return the footprints of plans with large transfers, with many ranks and with many files."""
+    """Return the footprints of three plans: with large transfers, with many ranks and with many files."""
     items = 20_000 if quick else 200_000
     works = [
         Work("data", place.name, 2, transfer_bytes=64 * MIB, data_bytes=128 * MIB, repeat_ms=100),

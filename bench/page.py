@@ -64,9 +64,9 @@ _FRACTIONS = {1: "all", 2: "half", 3: "third"}
 class Page:
     """The content of docs/performance.md."""
 
-    works: Mapping[Work, str]  # with the reason for its choice
+    works: Mapping[Work, str]  # workload -> reason for its choice
     instructions: Mapping[str, float]
-    comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # by peer
+    comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # comparisons by peer
     stamped: Mapping[tuple[Work, str], Comparison]
     footprints: Sequence[Footprint]
     lags: Sequence[Lag]
@@ -117,7 +117,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _summary(page: Page) -> str:
-    """Return the first screen of the page: all ratios, and the required ratios (bars) that are not met."""
+    """Return the first screen of the page: all ratios, and the bars (required ratios) that are not met."""
     floor = page.comparisons[FLOOR]
     rows = []
     for work, operation in _keys(page):
@@ -143,7 +143,7 @@ def _summary(page: Page) -> str:
 
 
 def _keys(page: Page) -> list[tuple[Work, str]]:
-    """Return all compared operations, in the order of the works."""
+    """Return all compared operations, in the order of the workloads."""
     done = {key for comparisons in page.comparisons.values() for key in comparisons}
     return [(work, operation) for work in page.works for operation in work.operations if (work, operation) in done]
 

@@ -25,11 +25,11 @@ class Place:
     name: str
     directory: Path
     description: str
-    has_device: bool  # whether O_DIRECT goes to a device, not to memory
-    on_loop: bool = False  # whether it is on a loop device that the bench made
+    has_device: bool  # O_DIRECT goes to a device, not to memory.
+    on_loop: bool = False  # The place is on a loop device that the bench made.
 
     def settle(self) -> None:
-        """Write back dirty data, so that no program is slowed down by data of the previous one."""
+        """Write back dirty data, so that the data of one program do not slow down the next."""
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             ctypes.CDLL(None).syncfs(descriptor)
@@ -53,7 +53,7 @@ class Place:
 def own_places(largest_bytes: int) -> Iterator[list[Place]]:
     """Mount a tmpfs, and an XFS on a loop device over a file in another tmpfs. Needs root.
 
-    XFS is in memory because the speed of a real device would hide the engine's overhead. ``largest_bytes``: maximum
+    XFS is in memory, because the time of a real device would hide the engine's overhead. ``largest_bytes``: maximum
     amount of data in a place at any time.
     """
     size = 2 * largest_bytes + 512 * MIB
@@ -62,7 +62,7 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
     with ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strakes-bench-")))
         stack.enter_context(_mounted(base / "tmpfs", "tmpfs", ["-t", "tmpfs", "-o", f"size={size}"]))
-        # XFS needs additional space for its log and for each allocation group.
+        # XFS needs more space, for its log and its allocation groups.
         image_bytes = max(size, 2 * GIB)
         stack.enter_context(_mounted(base / "memory", "tmpfs", ["-t", "tmpfs", "-o", f"size={image_bytes + 64 * MIB}"]))
         image = base / "memory" / "xfs.img"
@@ -111,7 +111,7 @@ def _mounted(at: Path, device: str, options: list[str]) -> Iterator[None]:
 def _unmount(at: Path) -> None:
     """Unmount a file system, trying for a minute.
 
-    A loop device holds its backing file for some time after the file system on the device was unmounted.
+    A loop device keeps its backing file open for some time after its file system was unmounted.
     """
     for _ in range(_UNMOUNT_TRIES):
         if subprocess.run(["umount", str(at)], capture_output=True, check=False).returncode == 0:

@@ -27,10 +27,10 @@ _FEWEST = 10
 
 
 class Postmark:
-    """Postmark. The bench measures the time, because Postmark reports only whole seconds.
+    """Postmark, timed by the bench, because Postmark reports only whole seconds.
 
-    The time of a run with ten files and ten transactions is subtracted as start-up. With fewer transactions, Postmark
-    divides by zero.
+    The start-up, measured as a run with ten files and ten transactions, is subtracted. With fewer transactions,
+    Postmark divides by zero.
     """
 
     name = "Postmark"

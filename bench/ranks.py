@@ -1,8 +1,8 @@
 """Cost of the control plane by number of ranks: ``python -m bench.ranks``.
 
 ``strakes-engine-emulated`` runs nodes and ranks as threads on this machine, with the real code except for MPI. Rank 0
-and the last node are separate processes. Processor time, memory and descriptors of rank 0 are measured while all
-ranks are almost idle; then the last node is stopped.
+and the last node are separate processes. The bench measures processor time, memory and descriptors of rank 0 while all
+ranks are almost idle, and then stops the last node.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _LIMIT_S = 600
 class Cost:
     """Cost of one run of the control plane, in seconds and bytes.
 
-    ``processor``: share of one processor that rank 0 used. ``naming_s``: time from the stop of the last node to the
-    error that names this node, None if no node was stopped.
+    ``processor``: share of one processor that rank 0 used. ``naming_s``: seconds from the stop of the last node to the
+    error that names the node, None if no node was stopped.
     """
 
     nodes: int
@@ -55,7 +55,7 @@ class Cost:
         return self.nodes * self.ranks_per_node
 
     def missed(self) -> list[str]:
-        """Return a message for each missed limit. The limits are for up to 500 nodes and 10,000 ranks."""
+        """Return a message for each missed limit. Limits apply up to 500 nodes and 10,000 ranks."""
         naming_s = self.naming_s or 0
         bars = (
             (self.startup_s < 15, f"start-up took {self.startup_s:.1f} s, not less than 15 s"),
@@ -92,7 +92,7 @@ class _Emulated:
         self.process.stdin.flush()
 
     def messages(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Yield each message with its length in bytes, until the engine ends."""
+        """Yield (message, length in bytes) until the engine ends."""
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -114,7 +114,7 @@ class _Emulated:
         return self._next(kind)[0]
 
     def next_of(self, *kinds: str) -> tuple[str, int]:
-        """Return the kind of the next message of these kinds, and its length."""
+        """Wait for a message of one of these kinds; return its kind and its length in bytes."""
         message, size = self._next(*kinds)
         return str(message["type"]), size
 
@@ -137,9 +137,9 @@ class _Emulated:
 def measure(
     engine: Path, nodes: int, ranks_per_node: int, *, seconds: float = 20, stops_node: bool = True, strays: bool = True
 ) -> Cost:
-    """Start an engine, measure rank 0 during ``seconds`` of work, then stop the last node.
+    """Start an engine, measure rank 0 during ``seconds`` of work, stop the last node, and return the cost.
 
-    Raises EngineFailed if the engine ends or reports another error.
+    Raises EngineFailed if the engine ends or reports another error than the stopped node.
     """
     with _directory() as directory, _running(engine, nodes, ranks_per_node) as emulated:
         knocking = threading.Event()
@@ -178,7 +178,7 @@ def measure(
 
 
 def _request(name: str, directory: Path, ranks: int, seconds: float) -> dict[str, Any]:
-    """Return the request of a plan in which each rank does one small operation, spread over ``seconds``."""
+    """Return the request for a plan in which every rank does one small operation, spread over ``seconds``."""
     phase = {
         "kind": "probe",
         "name": "quiet",
@@ -215,10 +215,10 @@ def _directory() -> Iterator[Path]:
 
 
 def _knock(pid: int, done: threading.Event) -> None:
-    """Open two connections to the engine's start-up port and send nothing, to disturb the start-up."""
+    """Open two idle connections to the engine's start-up port, to disturb the start-up."""
     connections: list[socket.socket] = []
     while not done.wait(0.02) and len(connections) < _STRAYS:
-        with suppress(ConnectionError):  # the port is closed when all nodes are connected
+        with suppress(ConnectionError):  # the engine closes the port when all nodes are connected
             connections.extend(socket.create_connection(("127.0.0.1", port)) for port in _listening_ports(pid))
     done.wait()
     for connection in connections:

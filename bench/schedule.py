@@ -19,7 +19,7 @@ _SHARE = 0.999
 
 @dataclass(frozen=True)
 class Lag:
-    """Delay of operations from due time to begin, in one run. ``late_s``: 99.9th percentile in seconds."""
+    """Delay of operations in one run, from due time to begin. ``late_s``: 99.9th percentile in seconds."""
 
     what: str
     median_s: float
@@ -40,7 +40,7 @@ def lags(place: Place, *, quick: bool) -> list[Lag]:
 
 
 def quantile_s(histogram: Mapping[str, object], share: float) -> float:
-    """Return the upper end of the bucket that holds the quantile, in seconds.
+    """Return the upper end of the bucket that contains the quantile, in seconds.
 
     >>> quantile_s({"sub_bits": 6, "buckets": [[3, 98], [64, 1], [1234, 1]]}, 0.98)
     3e-09

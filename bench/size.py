@@ -10,8 +10,8 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-# Parts of src/strakes: patterns of the files, and maximum number of lines. A file belongs to the first part whose
-# patterns it matches.
+# Part of src/strakes -> (patterns of its files, maximum number of lines). A file belongs to the first part whose
+# patterns match it.
 PARTS = {
     "other": (
         "survey/compar* survey/history_* tuning/a[cd]*_* studies/measure_* studies/neighbour* studies/layout_*",
@@ -32,7 +32,7 @@ PARTS = {
 }
 _WHOLES = {"src": ("src/strakes", 60000), "bench": ("bench", 7000), "tests": ("tests", 40000)}
 _ENGINE_CEILING = 20000
-# A constant is explained if its name or its comment has a unit, a source, or the effect of a change.
+# A constant is explained if its name or comment contains a unit, a source or the effect of a change.
 _UNIT_IN_NAME = re.compile(
     r"_(s|ms|us|ns|bytes|b|kib|mib|gib|hz|days?|hours?|minutes?|percent|share|lines?|files|items|ranks|runs|port|status"
     r"|columns|digits|version|schema|seed|times|bits?)$|(^|_)(MIB|KIB|GIB|TIB|BYTES_PER|PORT|VERSION|SCHEMA|SEED|STATUS|MODE|FLAGS?)(_|$)",
@@ -51,7 +51,7 @@ def python_files(*folders: Path) -> list[Path]:
 
 
 def parts(source: Path) -> dict[str, list[Path]]:
-    """Return the Python files of each part. Files that match no pattern are in "other"."""
+    """Return the Python files of each part. Files that match no pattern belong to "other"."""
     found: dict[str, list[Path]] = {name: [] for name in PARTS}
     for path in python_files(source):
         place = str(path.relative_to(source))
@@ -78,7 +78,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def imports(package: str, root: Path) -> dict[str, set[str]]:
-    """Return, for each module of a package, the modules of that package that it imports, also inside functions."""
+    """Return module -> modules of the same package that it imports, even inside functions."""
     modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in python_files(root / package)}
     modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
     arrows: dict[str, set[str]] = {}
@@ -95,7 +95,7 @@ def imports(package: str, root: Path) -> dict[str, set[str]]:
 
 
 def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
-    """Return the import cycles: groups of modules that import each other, directly or indirectly."""
+    """Return the import cycles: groups of modules that import each other directly or indirectly."""
     reach = {name: _reachable(name, arrows) for name in arrows}
     members = [name for name in arrows if name in reach[name]]
     groups = {tuple(sorted(other for other in reach[name] if name in reach[other])) for name in members}
@@ -113,7 +113,7 @@ def _reachable(start: str, arrows: dict[str, set[str]]) -> set[str]:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the numeric constants of a module without a unit, a source, or the effect of a change."""
+    """Yield the numeric constants of a module that are not explained by a unit, a source or the effect of a change."""
     text = path.read_text().splitlines()
     for node in ast.parse("\n".join(text)).body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None

@@ -1,8 +1,8 @@
 """Restrict a program and the kernel threads that serve it to one processor.
 
-A request to a loop device is served by a kernel thread. Waking that thread on another processor of a virtual machine
-takes 5 to 50 us at random, more than the differences between programs. On one processor a context switch to the thread
-is enough, which takes the same time for every program.
+A kernel thread serves the requests to a loop device. In a virtual machine, waking that thread on another processor
+takes 5 to 50 us at random, more than the differences between programs. On the same processor, a context switch
+suffices, which takes equally long for every program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OF_THREADS = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextmanager
 def together(threads: Path = _OF_THREADS) -> Iterator[int]:
-    """Restrict this process, its children and the kernel's unbound work queues to one processor; yield its number."""
+    """Restrict this process, its children and the kernel's unbound work queues to a processor; yield its number."""
     allowed = os.sched_getaffinity(0)
     processor = min(allowed)
     mask = threads.read_text()

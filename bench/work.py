@@ -1,4 +1,4 @@
-"""The workloads: operations that each compared program does, in one place, with one number of ranks."""
+"""Workloads: operations that compared programs do in one place with one number of ranks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ OPERATIONS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """A workload. Each rank works on ``items`` in its own directory, or on ``data_bytes`` in its own file.
+    """A workload. Every rank works on ``items`` in its own directory, or on ``data_bytes`` in its own file.
 
-    ``file_bytes``: size of each small file. Data are written once, then rewritten and read repeatedly, each for
+    ``file_bytes``: size of each small file. Data are written once, then rewritten for ``repeat_ms``, and then read for
     ``repeat_ms``.
     """
 
@@ -62,10 +62,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Amounts:
-    """Amounts per rank. Phases must be much longer than the error of fio's times, a few milliseconds."""
+    """Amounts per rank. fio's times err by a few milliseconds, so phases must be much longer."""
 
     items: int
-    transfers: tuple[tuple[int, int], ...]  # bytes per call, and in total
+    transfers: tuple[tuple[int, int], ...]  # (bytes per call, bytes in total)
     repeat_ms: int
 
     @property
@@ -73,7 +73,7 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-# Short phases allow many blocks. Most of the noise of a ratio comes from other load between the two paired runs.
+# Short phases allow many blocks, and a ratio's noise is mostly from load that changes between its two runs.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 _DEPTH = 32

@@ -1,4 +1,4 @@
-"""Forecasts for a real CephFS with throttled metadata servers, from small scales, and measurements at large scales."""
+"""Compare forecasts from small scales with measurements at large ones, on a CephFS with throttled metadata servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Score:
 
 
 def forecast_again() -> list[Score]:
-    """Return the score of each figure at 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
+    """Return the score of each figure at 4 and 8 clients, forecast from 1 and 2 clients with 1 and 2 servers."""
     scores = []
     for entry in _kept():
         levels = tuple(MeasuredLevel(**{**level, "scale": Scale(**level["scale"])}) for level in entry["levels"])
@@ -51,9 +51,10 @@ def is_close(score: Score) -> bool:
 
 
 def expected_close() -> float:
-    """Return the expected number of close forecasts of a model without error, from inexact input and inexact results.
+    """Return the expected number of close forecasts of a perfect model, whose input and results have errors.
 
-    Both have the error of the largest known level. P(abs(x) < a) = erf(a / (sqrt(2) s)), where s is sqrt(2) errors.
+    Input and result have the error e of the largest known level, so their difference has s = sqrt(2) e, and P(abs(x) <
+    a) = erf(a / (sqrt(2) s)).
     """
     errors = [entry["levels"][-1]["log_error"] for entry in _kept() for _ in entry["measured"]]
     return sum(math.erf(math.log(1 + CLOSE) / (2 * error)) for error in errors)

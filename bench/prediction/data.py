@@ -1,4 +1,4 @@
-"""Published measurements of systems at several sizes: IO500 submissions, CubeFS's documentation, series."""
+"""Published measurements of systems at several sizes: IO500 submissions, CubeFS's documentation and single series."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _PHASES = (
     *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
     *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
 )
-# The sources have different rates of file creation for lists before this year.
+# For lists before this year, the sources disagree on rates of file creation.
 _FIRST_YEAR_OF_CREATES = 2020
-# Maximum distance of submissions in years. Submissions further apart used other hardware or software.
+# Maximum number of years between submissions of a system. Older ones used other hardware or software.
 _MOST_YEARS_APART = 1
-# Minimum ratio of the sizes in a pair.
+# Minimum ratio of the largest to the smallest size.
 _LEAST_RATIO = 1.5
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure of one system at several scales, smallest first. ``owner``: systems of an owner are left out together.
+    """One figure of a system at several scales, smallest first. ``owner``: its systems are left out of a fit together.
 
-    ``weight``: weight in the likelihood, smaller for figures that share values. ``is_time``: not a rate, but a time.
+    ``weight``: weight in the likelihood, lower for figures that share values. ``is_time``: a time, not a rate.
     """
 
     owner: str
@@ -44,13 +44,13 @@ class Measured:
     is_time: bool = False
 
     def levels(self, places: Sequence[int]) -> list[MeasuredLevel]:
-        """Return the measurements with these indices, each as a single run."""
+        """Return the measurements with these indices as levels of a single run each."""
         return [MeasuredLevel(self.scales[place], self.log_values[place], 0.0) for place in places]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task: forecast a figure at index ``asked`` from the sizes at the indices ``known``."""
+    """A task: forecast a figure at the scale with index ``asked`` from the scales with indices ``known``."""
 
     figure: Measured
     known: tuple[int, ...]
@@ -68,7 +68,7 @@ class _Submission:
 
 
 def io500(data: Path) -> list[Measured]:
-    """Return systems of the IO500 lists with several sizes in one version, with the median of each size."""
+    """Return figures of IO500 systems that have several sizes in one version, with the median of each size."""
     systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
     for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
         systems[each.owner, each.system, each.version].append(each)
@@ -99,16 +99,16 @@ def _submissions(path: Path) -> Iterator[_Submission]:
 
 
 def _version_of(system: str, year: int, tasks: int, submission: str) -> str | None:
-    """Return a version, to split submissions under one name with very different rates at one size, or None to skip."""
+    """Return a version to separate submissions of one name with very different rates at one size. None: skip it."""
     if submission == "submission-62":
-        return None  # a BeeGFS system, under the name of a Lustre system
+        return None  # a BeeGFS system with the name of a Lustre system
     if "sharedscratch" in system:
         return "b" if tasks in (320, 1040, 1248) else "old" if tasks == 760 else "a"
     return str(year) if "wolf" in system or "janelia compute" in system else ""
 
 
 def _releases(directory: Path) -> Iterator[_Submission]:
-    """Yield submissions of 2017 to 2019, from systems that have less than two sizes in ``submissions.json``."""
+    """Yield submissions of 2017 to 2019 by systems with fewer than two sizes in ``submissions.json``."""
     kept = ("dm11", "qflash", "vast", "jasmin/lotus", "tigershark", "data accelerator")
     path = directory / "releases-2017-2019.csv"
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
@@ -151,7 +151,7 @@ def _of_one_time(entries: Sequence[_Submission]) -> list[list[_Submission]]:
 
 
 def cubefs() -> list[Measured]:
-    """Return each row and column of the tables in CubeFS's documentation (docs/source/evaluation) on two clusters."""
+    """Return a figure for each table row and column in CubeFS's documentation (docs/source/evaluation, 2 clusters)."""
     rows = list(csv.DictReader(_CUBEFS.read_text(encoding="utf-8").splitlines()))
     lines: dict[tuple[str, ...], list[tuple[Scale, float]]] = defaultdict(list)
     for row in rows:
@@ -175,7 +175,7 @@ def cubefs() -> list[Measured]:
 
 
 def series(path: Path) -> list[Measured]:
-    """Return the published series. A time for fixed work on more servers is converted to a rate."""
+    """Return the published series. Times for fixed work on more servers are converted to rates."""
     points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         points[row["series"], row["unit"], row["x_name"]].append((float(row["x"]), float(row["value"])))
@@ -197,9 +197,9 @@ def _along(name: str, number: int) -> Scale:
 
 
 def tasks_of(figure: Measured) -> list[Task]:
-    """Return tasks that forecast the largest size from one, two and three smaller ones."""
+    """Return tasks that forecast the largest size from one, two and three smaller sizes (a series: from all)."""
     nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
-    # If several sizes have the same number of nodes, use the size with the fewest ranks.
+    # Of sizes with equal numbers of nodes, use the one with the fewest ranks.
     places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]
     if figure.source == "series":
         return [Task(figure, tuple(range(len(figure.scales) - 1)), len(figure.scales) - 1)]

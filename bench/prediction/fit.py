@@ -14,8 +14,8 @@ from strakes.predict.population import Population
 
 _START = np.array([0.3, math.log(0.35), math.log(5.0), math.log(0.2)])
 _LEAST, _MOST = np.array([-0.5, -4, -1, -4]), np.array([1.0, 1, 2.3, 0])
-# Mean and standard deviation of the exponents in targets and in files. They are set by hand, as no data vary both on
-# several systems: from CephFS, Lustre and tables of Zeng et al. (2021), to allow for twice the observed differences.
+# Mean and standard deviation of the exponents in targets and in files. No data vary these on several systems, so they
+# are set by hand from CephFS, Lustre and tables of Zeng et al. (2021), with twice the observed differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 NORMAL = 1.2816
 
@@ -52,7 +52,7 @@ def _cost(values: Array, figures: Sequence[Measured]) -> float:
         mean, covariance = model.prior(figure.scales)
         covariance = covariance + population.scatter**2 * np.eye(len(mean))
         rest = np.array(figure.log_values) - mean
-        # Differences from the smallest size do not depend on the common factor.
+        # Use differences from the smallest size, because they do not depend on the system's common factor.
         rest = rest[1:] - rest[0]
         own = covariance[1:, 1:] - covariance[:1, 1:] - covariance[1:, :1] + covariance[0, 0]
         total += figure.weight * float(rest @ np.linalg.solve(own, rest) + np.linalg.slogdet(own)[1]) / 2

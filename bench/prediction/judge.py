@@ -1,4 +1,4 @@
-"""Forecasts of systems left out of the fit, compared with simple rules and with parts of the model removed."""
+"""Forecast systems that are left out of the fit; compare the model with simple rules and with reduced models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZES = 3
 
 @dataclass(frozen=True)
 class Result:
-    """One forecast and the published value. ``rules``: errors of simple rules, as logarithms of factors."""
+    """One forecast and the published value. ``rules``: simple rule -> log error factor of its forecast."""
 
     task: Task
     forecast: Forecast
@@ -35,17 +35,17 @@ class Result:
 
     @property
     def sizes(self) -> int:
-        """Return the number of known sizes."""
+        """Return the number of known sizes, at most three."""
         return min(_SIZES, len(self.task.known))
 
     @property
     def error(self) -> float:
-        """Return the error of the forecast: absolute logarithm of the ratio to the published value."""
+        """Return the error of the forecast: the absolute log ratio of its median to the published value."""
         return abs(self.log_truth - math.log(self.forecast.median))
 
     @property
     def residual(self) -> float:
-        """Return how many standard deviations the published value is above the median of the forecast."""
+        """Return the distance of the published value from the forecast's median, in standard deviations."""
         off = self.log_truth - math.log(self.forecast.median)
         end = self.forecast.high if off > 0 else self.forecast.low
         return NORMAL * off / max(1e-9, abs(math.log(end / self.forecast.median)))
@@ -56,14 +56,14 @@ class Result:
         return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
 
     def is_inside(self, ends: Ends) -> bool:
-        """Return whether the interval would contain the published value if it had these ends instead of normal ones."""
+        """Return whether an interval with these ends (in standard deviations) would contain the published value."""
         low, high = ends[self.sizes - 1]
         return -low <= self.residual <= high
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A model without one part: fixed parameters and ``sources`` of the fit, and replaced functions."""
+    """A model without one part: parameters fixed in the fit, data ``sources`` of the fit, and replaced functions."""
 
     fixed: Mapping[int, float] = field(default_factory=dict)
     replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Variant:
 
 
 def _wandering(size: Array, deviation: float) -> Array:
-    """Return the covariance of growth if the exponent is an Ornstein-Uhlenbeck process of length 2."""
+    """Return the covariance of growth for an exponent that is an Ornstein-Uhlenbeck process of length 2."""
     late = -np.expm1(-size / 2)
     both = np.minimum.outer(size, size) + 1 - np.add.outer(late, late)
     both = both - np.exp(-np.abs(np.subtract.outer(size, size)) / 2)
@@ -92,7 +92,7 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
-    """Return forecasts of the figures of each owner, from a population fitted to all other owners."""
+    """Return forecasts for each owner's figures, from a population fitted to all other owners."""
     with ExitStack() as stack:
         for name, function in variant.replaced.items():
             stack.enter_context(patch.object(model, name, function))
@@ -136,7 +136,7 @@ def _amount(scale: Scale) -> float:
 
 
 def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
-    """Return, by IO500 phase, the median exponent in nodes from smallest to largest size. Key "": all phases."""
+    """Return IO500 phase -> median exponent in nodes between smallest and largest size. Key "": all phases."""
     seen = defaultdict(list)
     for figure in figures:
         for task in tasks_of(figure)[:1] if figure.source == "IO500" else ():
@@ -148,19 +148,19 @@ def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
 
 
 def ends_of(results: Sequence[Result], without: str = "") -> Ends:
-    """Return the ends of 80 % intervals, by number of known sizes, from the residuals of all owners but one."""
+    """Return the ends of 80 % intervals by number of known sizes, from the residuals of all owners but one."""
     ends = []
     for sizes in range(1, _SIZES + 1):
         residuals = [each.residual for each in results if each.sizes == sizes and each.task.figure.owner != without]
         low, high = np.quantile(residuals, [0.1, 0.9]) if residuals else (-NORMAL, NORMAL)
-        # An interval is never narrower than for a normal distribution.
+        # Intervals are never narrower than for a normal distribution.
         ends.append((max(NORMAL, float(-low)), max(NORMAL, float(high))))
     return tuple(ends)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Median factor of error, mean logarithm of the factors, share of values inside intervals, factors of rules."""
+    """Median error factor, mean absolute log error, share of values inside intervals, error factors of simple rules."""
 
     count: int
     factor: float
@@ -170,7 +170,7 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], every: Sequence[Result]) -> Summary:
-    """Summarise results. The ends of intervals come from the residuals of all other owners in ``every``."""
+    """Return the summary of results. The ends of intervals come from the residuals of other owners in ``every``."""
     ends = {owner: ends_of(every, owner) for owner in {each.task.figure.owner for each in results}}
     return Summary(
         len(results),

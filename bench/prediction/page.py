@@ -63,7 +63,7 @@ what the law misses on real systems, so intervals are too wide for systems that 
 
 
 def make_page(data: Path, variants: Mapping[str, Sequence[Result]]) -> str:
-    """Return the page. ``variants``: results of the whole model, and of the model without one of its parts."""
+    """Return the page. ``variants``: results of the whole model, and of models without one part."""
     results = variants[WHOLE]
     return "\n".join(
         [
@@ -103,7 +103,7 @@ def _systems(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _interval(results: Sequence[Result]) -> tuple[float, float]:
-    """Return the 90 % interval of the median factor of error. The results of one table are resampled together."""
+    """Return the 90 % bootstrap interval of the median error factor. Results from one table are resampled together."""
     tables: dict[tuple[str, str], list[float]] = defaultdict(list)
     for each in results:
         tables[each.task.figure.system, each.task.figure.name.partition(",")[0]].append(each.error)

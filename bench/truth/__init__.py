@@ -1,1 +1,1 @@
-"""Error rates of whole surveys on a simulated engine and clock, with known true rates."""
+"""Error rates of whole surveys with a simulated engine and clock, whose true rates are known."""

@@ -23,7 +23,7 @@ HEAD = (
 
 
 def tally(draw: Draw, noise: Noise, surveys: int, seed: int, budget_s: float) -> Tally:
-    """Simulate surveys of random worlds, compare their answers with the truth, and return the counts."""
+    """Return the counts of right and wrong answers in simulated surveys of random worlds."""
     found = Tally()
     for number in range(surveys):
         world = draw(np.random.default_rng([seed, number]))
@@ -34,7 +34,7 @@ def tally(draw: Draw, noise: Noise, surveys: int, seed: int, budget_s: float) ->
 
 
 def cases() -> list[tuple[str, Draw, Noise]]:
-    """Return all cases: equal and mixed systems with every noise model, planted differences with log-normal noise."""
+    """Return all cases: equal and mixed systems with each noise model; planted differences with log-normal noise."""
     sizes = ((1.15, 0.05), (1.3, 0.15), (2.0, 0.3))
     return [
         *(("all equal", lambda _: EQUAL, noise) for noise in disturbances()),

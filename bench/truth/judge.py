@@ -1,4 +1,4 @@
-"""Comparison of a survey's answers with the true rates of its simulated file system (world)."""
+"""Compare a survey's answers with the true rates of its simulated file system (world)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from strakes.model.plan import Phase
 from strakes.runs.run import Run
 from strakes.stats.grades import GOOD_ENOUGH
 
-# Log ratio above which a difference counts as planted: settings that differ by less than 10 % count as equal.
+# A difference counts as planted above this log ratio: settings that differ by less than 10 % count as equal.
 LEAST = math.log(1.1)
-# Tolerance of log ratios: rates of worlds are exact, but clocks and amounts are rounded.
+# Tolerance of log ratios, because clocks and amounts are rounded.
 _TOLERANCE = 1e-3
 
 
 @dataclass
 class Tally:
-    """Counts over many surveys: answers and wrong answers by grade, planted and found differences."""
+    """Counts over many surveys: answers and wrong answers by grade; planted and found differences."""
 
     surveys: int = 0
     false_sure: int = 0
@@ -48,7 +48,7 @@ class Tally:
         self.false_sure += self.wrong["sure"] > wrong_before
 
     def share_wrong(self, *grades: str) -> float:
-        """Return the share of wrong answers among those with these grades, 0 without answers."""
+        """Return the share of wrong answers among the answers with these grades (0 without answers)."""
         given = sum(self.given[grade] for grade in grades)
         return sum(self.wrong[grade] for grade in grades) / given if given else 0.0
 
@@ -60,11 +60,11 @@ class Tally:
 
 
 def is_wrong(answer: Answer, levels: dict[str, float]) -> bool:
-    """Return whether an answer is wrong. ``levels``: true log rates by measure (larger is better).
+    """Return whether an answer is wrong. ``levels``: measure -> true log rate (larger is better).
 
-    "Alike" is wrong if a setting differs from the chosen one by more than the stated factor. "Sure" and "likely" are
-    wrong if the chosen setting is not better than the setting it was compared with, or if another setting is better by
-    more than ``GOOD_ENOUGH``.
+    "Alike" is wrong if a setting differs from the chosen setting by more than the stated factor. "Sure" and "likely"
+    are wrong if the chosen setting is not better than the setting in ``against``, or if any setting is better by more
+    than ``GOOD_ENOUGH``.
     """
     if answer.grade == "undecided":
         return False

@@ -38,7 +38,7 @@ from strakes.stats.grades import GOOD_ENOUGH
 from strakes.stats.interval import median, median_interval
 from strakes.tuning.portraits import build_portrait
 
-# A question is clear if, with 95 % confidence, two settings differ by more than this factor, or all by less.
+# A question is clear if, with 95 % confidence, two settings differ by more than this factor, or all differ by less.
 CLEAR = 1.1
 _CONFIDENCE = 0.95
 _IOR_ROW = re.compile(r"^(write|read)\s+([\d.]+)", re.MULTILINE)
@@ -60,7 +60,7 @@ def survey(directory: Path, budget: str) -> Run:
 def loop(
     cells: Sequence[Cell], directory: Path, launcher: Sequence[str], seconds: float, seed: int
 ) -> dict[str, Rates]:
-    """Run the cells repeatedly in random order for ``seconds``. Return the rates by id of the measure."""
+    """Run the cells repeatedly in random order for ``seconds``. Return the rates by measure and round."""
     rates: dict[str, Rates] = defaultdict(dict)
     order = random.Random(seed)
     end = time.monotonic() + seconds
@@ -90,7 +90,7 @@ def _run(cell: Cell, place: Path, launcher: Sequence[str]) -> dict[str, float]:
     text = output(_ior(first, place, "-w", first.direct))
     if any(getattr(phase, "operation", "") == "read" for phase in cell.plan.phases):
         if file_system_of(place).startswith("fuse"):
-            # Write with O_DIRECT, because a client in user space would keep written data in its own memory.
+            # A client in user space would cache written data, so write again with O_DIRECT.
             output(_ior(first, place, "-w", direct=True))
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -119,7 +119,7 @@ def _mdtest(phase: MetadataPhase, place: Path) -> list[str]:
 
 
 def ratio(one: Rates, other: Rates) -> Ratio:
-    """Return the median ratio over the common rounds, with an interval from order statistics."""
+    """Return median and interval (from order statistics) of the ratio over the common rounds."""
     ratios = [one[number] / other[number] for number in sorted(one.keys() & other.keys())]
     found = median_interval(ratios, _CONFIDENCE)
     if found is None:
@@ -128,7 +128,7 @@ def ratio(one: Rates, other: Rates) -> Ratio:
 
 
 def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Return whether the loops show that two settings differ by more than 10 %, or all settings by less."""
+    """Return whether the loops show that two settings differ by more than 10 %, or that all differ by less."""
     pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
     differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
     return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)
@@ -161,7 +161,7 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
 
 
 def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script: Mapping[str, Rates]) -> str:
-    """Return a text on how often the best median of a short script is right, for questions that are clear."""
+    """Return, as text, for how many clear questions a short script's best median is right."""
     right = wrong = missing = 0
     for answer in answers:
         measures = _measures(answer)
@@ -188,7 +188,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def _share_of_best(answers: Sequence[Answer], rates: Mapping[str, Rates], operation: str) -> float:
-    """Return the rate of the chosen setting as a share of the best: geometric mean over answers on data."""
+    """Return rate of the chosen setting / best rate, as geometric mean over the answers for ``operation``."""
     losses = []
     for answer in answers:
         if answer.id.endswith(f"-{operation}") and answer.grade in ("sure", "likely", "alike"):

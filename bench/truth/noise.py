@@ -1,4 +1,4 @@
-"""Noise models of a simulated file system: factors on the rates of phases, for each visit (run of a plan)."""
+"""Noise models of a simulated file system: factors on the rates of phases in each trial (visit)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-# Takes the number of phases and the spent share of the budget. Returns factors for the phases of the next visit.
+# (number of phases, spent share of the budget) -> factors for the phases of the next trial.
 Factors = Callable[[int, float], list[float]]
 
 
 @dataclass(frozen=True)
 class Noise:
-    """A noise model. ``start`` returns a function with the factors of one survey, which may be correlated."""
+    """A noise model. ``start`` returns the function for the factors of one survey, which may be correlated."""
 
     name: str
     start: Callable[[np.random.Generator], Factors]
@@ -32,7 +32,7 @@ def log_normal(deviation: float) -> Noise:
 
 
 def autoregressive(correlation: float, deviation: float) -> Noise:
-    """Return noise that follows an AR(1) process over visits, with this standard deviation of the logarithm."""
+    """Return noise whose logarithm is an AR(1) process over trials with this standard deviation."""
 
     def start(generator: np.random.Generator) -> Factors:
         level = deviation * float(generator.standard_normal())
@@ -57,7 +57,7 @@ def heavy_tails(scale: float) -> Noise:
 
 
 def neighbour(share: float, slow: float, deviation: float = 0.05) -> Noise:
-    """Return bimodal noise: in about ``share`` of the visits, in groups, the rate is multiplied by ``slow``."""
+    """Return bimodal noise: about ``share`` of the trials, in groups, have ``slow`` times the rate."""
 
     def start(generator: np.random.Generator) -> Factors:
         busy = False
@@ -75,7 +75,7 @@ def neighbour(share: float, slow: float, deviation: float = 0.05) -> Noise:
 
 
 def level_shift(factor: float, deviation: float = 0.05) -> Noise:
-    """Return noise with a level shift: after half of the budget the rate is multiplied by ``factor``."""
+    """Return noise with a level shift: after half of the budget, rates are multiplied by ``factor``."""
 
     def start(generator: np.random.Generator) -> Factors:
         return lambda phases, passed: [

@@ -31,7 +31,7 @@ from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import TargetFacts
 
-# Seconds of a visit (one run of a plan) outside its phases: directories, barriers, messages.
+# Seconds of a trial (visit) outside its phases, for directories, barriers and messages.
 OVERHEAD_S = 0.01
 START_UNIX_S = 1_700_000_000.0
 CPUS = 4
@@ -40,7 +40,7 @@ AVAILABLE_BYTES = 16 * GIB
 
 
 class Clock(ModuleType):
-    """Replacement for the module ``time`` in surveys. It advances when the engine works or the survey sleeps."""
+    """Replacement for the module ``time`` in surveys. Its time advances when the engine works or the survey sleeps."""
 
     def __init__(self) -> None:
         super().__init__("time")
@@ -61,7 +61,7 @@ class Clock(ModuleType):
 
 
 class SimulatedEngine(Engine):
-    """Engine that computes samples from the rates of a world, and advances the clock by their duration."""
+    """Engine that computes samples from the rates of a world and advances the clock by their durations."""
 
     def __init__(self, world: World, noise: Noise, clock: Clock, budget_s: float, seed: int) -> None:
         import numpy as np
@@ -100,7 +100,7 @@ class SimulatedEngine(Engine):
         limit_s = math.inf if phase.stop.rule == "amount" else phase.stop.seconds or math.inf
         stopped_by = "amount"
         if operations * size / rate > limit_s:
-            # Operations that are in progress at the time limit are completed.
+            # Operations in progress at the time limit are completed.
             operations, stopped_by = max(ranks, math.ceil(limit_s * rate / size)), "seconds"
         elapsed_s = operations * size / rate
         amount = operations * size
@@ -157,7 +157,7 @@ class SimulatedTarget(LocalTarget):
 
 
 def _remove(parent: int, name: str, *_: object) -> tuple[()]:
-    """Remove a workspace without the time limit, because no file system hangs here."""
+    """Remove a workspace. No time limit is necessary, because no file system hangs here."""
     shutil.rmtree(Path(f"/proc/self/fd/{parent}").resolve() / name)
     return ()
 
@@ -176,7 +176,7 @@ class _Quiet:
 def survey(
     world: World, noise: Noise, seed: int, place: Path, budget_s: float = 120.0, study: Study | None = None
 ) -> Run:
-    """Run a whole survey or a study, as ``strakes`` does, and return its run, stored below ``place``."""
+    """Run a survey or study as ``strakes`` does, store its run below ``place``, and return it."""
     clock = Clock()
     engine = SimulatedEngine(world, noise, clock, budget_s, seed)
     directory = place / f"target{seed}"
@@ -191,14 +191,14 @@ def survey(
 
 @contextmanager
 def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[None]:
-    """Patch the survey to use the simulated engine, target and clock."""
+    """Make surveys use the simulated engine, target and clock in this context."""
     with ExitStack() as stack:
         stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
         # Skip fsync: these runs need not survive a power failure.
         stack.enter_context(patch("os.fsync", lambda _: None))
         stack.enter_context(patch("strakes.studies.measure_visit.time_client", lambda: 0.01))
-        # The size of plans depends on the available memory, which would differ between machines and times.
+        # Fix the available memory, on which the size of plans depends, so that results are reproducible.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         stack.enter_context(patch("strakes.survey.choosing.other_programs", lambda: None))

@@ -1,4 +1,4 @@
-"""Simulated file systems with known rates, against which the answers of a survey can be checked."""
+"""Simulated file systems (worlds) with known rates, to check the answers of a survey."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MIB = 1024.0**2
 
 @dataclass(frozen=True)
 class World:
-    """A simulated file system: rates of transfers in B/s and of metadata operations in op/s, and effects of settings.
+    """A simulated file system: rates of transfers in B/s and of metadata operations in op/s; factors of settings.
 
-    ``half_*``: transfer size with half of the full rate. ``*_ranks``: factor on the rate by number of ranks.
+    ``half_*``: transfer size in bytes with half the full rate. ``*_ranks``: number of ranks -> factor on the rate.
     """
 
     name: str
@@ -66,7 +66,7 @@ EQUAL = World("equal")
 
 
 def planted(effect: float, generator: np.random.Generator) -> World:
-    """Return a world in which each setting has, with probability 1/2, the factor ``effect`` or its inverse, else 1."""
+    """Return a world where the factor of a setting is 1 (probability 1/2), ``effect`` (1/4) or 1 / ``effect`` (1/4)."""
 
     def factor() -> float:
         if generator.random() < 0.5:
@@ -91,7 +91,7 @@ def planted(effect: float, generator: np.random.Generator) -> World:
 
 
 def mixed(generator: np.random.Generator) -> World:
-    """Return a realistic world: each setting has a random effect, from none to about a factor of ten."""
+    """Return a realistic world, where settings have random factors from none to about ten."""
 
     def factor() -> float:
         spread = generator.choice([0.0, 0.03, 0.1, 0.3, 1.0], p=[0.3, 0.2, 0.15, 0.2, 0.15])

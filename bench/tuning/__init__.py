@@ -1,1 +1,1 @@
-"""Quality of the tuner. A landscape (a grid of settings) is measured once and searched many times."""
+"""Quality of `strakes tune`: landscapes (all settings of a grid) are measured once and searched many times."""

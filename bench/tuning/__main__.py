@@ -13,7 +13,7 @@ _SEED = 20261121
 
 
 def main() -> int:
-    """Run a command; return 1 if ``measure`` finds the landscape complete, else 0."""
+    """Run a command. Return 1 if ``measure`` has nothing left to measure, else 0."""
     parser = argparse.ArgumentParser(prog="python -m bench.tuning", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser(

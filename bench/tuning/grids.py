@@ -1,4 +1,4 @@
-"""Grids that are measured exhaustively: an application, ranges of its settings, and a file system."""
+"""Grids for exhaustive measurement: an application, the levels of its settings, and a file system."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Grid:
 
     ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept, by factor. ``lab``:
     arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings in
-    each block that searches draw from; if fewer than all, the best so far. ``held_out``: the same for the blocks that
-    decide how good a setting is. ``layout``: layout of the directory, set before the measurement.
+    each block that searches draw from (if not all, the best so far). ``held_out``: the same for blocks that determine
+    the quality of settings. ``layout``: layout of the directory, set before the measurement.
     """
 
     name: str
@@ -65,7 +65,7 @@ GRIDS = (
         Abilities(16, 512 * KIB, interfaces=tuple(INTERFACES)),
         {},
     ),
-    # CephFS places objects at random. Many small objects load the data targets evenly, so that repetitions are similar.
+    # CephFS places objects at random. Many small objects load the data targets evenly, which makes repetitions similar.
     Grid(
         "cephfs",
         "CephFS with three data targets, each on a device of 150 reads and 150 writes a second, and objects of 256 KiB",

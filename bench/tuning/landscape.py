@@ -26,7 +26,7 @@ from strakes.tuning.tune_space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0
-# Data of a rank, as a multiple of the largest transfer. The duration of a measurement grows in proportion.
+# Data of a rank as a multiple of the largest transfer. The time to measure grows in proportion.
 _TRANSFERS_OF_A_RANK_TIMES = 4
 
 
@@ -34,7 +34,7 @@ _TRANSFERS_OF_A_RANK_TIMES = 4
 class Landscape:
     """Values of each setting of a grid, by block, in B/s.
 
-    Searches draw from ``full``. ``held`` are the held-out repetitions.
+    Searches draw from ``full``. ``held``: held-out repetitions, which determine the quality of settings.
     """
 
     grid: str
@@ -50,7 +50,7 @@ def begun(grid: Grid) -> Landscape:
 
 
 def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
-    """Measure the next block: every setting once in random order, or only the best ones.
+    """Measure the next block: every setting, or only the best ones, once in random order.
 
     Return False if all blocks were measured already.
     """
@@ -74,9 +74,9 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
 
 @contextmanager
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
-    """Open a workspace in ``directory`` and an engine.
+    """Yield a runner with a workspace in ``directory`` and an engine.
 
-    ``directory``: mount point of a lab. The files of the lab's devices are below the parent of this directory.
+    ``directory``: mount point of a lab, next to the files of the lab's devices.
     """
     target = detect(directory)
     if grid.layout is not None:
@@ -89,7 +89,7 @@ def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
 
 
 class Runner:
-    """Runs repetitions one after another, each after the devices have become idle."""
+    """Runs repetitions in sequence, and waits for idle devices before each."""
 
     def __init__(
         self, grid: Grid, places: LayoutDirectories, engine: LocalEngine, devices: Sequence[str], seed: int
@@ -116,16 +116,16 @@ class Runner:
 
 
 def foremost(landscape: Landscape, most: int) -> list[int]:
-    """Return the indices of the ``most`` settings with the best medians of ``full``, the best first."""
+    """Return the indices of the ``most`` settings with the best medians in ``full``, best first."""
     medians = [median(values.values()) for values in landscape.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
 
 
 def save(landscape: Landscape, path: Path) -> None:
-    """Write a landscape with four digits per value. The rounding is smaller than the noise."""
+    """Write a landscape. Values are rounded to four digits, which is less than the noise."""
 
     def rows(values: list[dict[int, float]]) -> list[list[float | None]]:
-        # A row contains the number of a block and the value of each setting.
+        # A row has the number of a block, and then the value of each setting.
         blocks = sorted({block for by_block in values for block in by_block})
         return [
             [block, *(float(f"{by_block[block]:.4g}") if block in by_block else None for by_block in values)]
@@ -153,7 +153,7 @@ def is_whole(grid: Grid) -> bool:
 
 
 def load(name: str, place: Path = PLACE) -> Landscape:
-    """Read a landscape. Raises ValueError if its settings differ from those of the grid."""
+    """Read a landscape. Raises ValueError if its settings differ from the grid's settings."""
     document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
     grid = grid_named(document["grid"])
     if document["settings"] != [grid.space.settings(point) for point in grid.space.points]:

@@ -1,4 +1,4 @@
-"""Searches of a grid on the real file system, each compared with the exhaustive best by fresh, alternating runs."""
+"""Search a grid on the real file system, and compare the result with the exhaustive best in fresh, alternating runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from strakes.stats.ratios import paired_ratio
 from strakes.tuning.tune_search import Search, TrialResult
 
 KEPT = PLACE / "live.json"
-# Number of pairs of fresh runs: one with the setting found, one with the exhaustive search's best setting.
+# Number of pairs of fresh runs: one with the found setting, one with the best setting of the exhaustive search.
 _PAIRS = 10
 _CONFIDENCE = 0.9
 
 
 def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
-    """Search once with a ``share`` of the exhaustive search's repetitions. Store the result and return it."""
+    """Search once with ``share`` times the repetitions of the exhaustive search; store and return the result."""
     budget = share * sum(grid.searched)
     best = grid.space.points[Worth(load(grid.name)).best]
     with running(grid, directory, seed) as runner:

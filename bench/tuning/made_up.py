@@ -1,9 +1,9 @@
-"""Simulated landscapes, on which the search is developed. The published results use other seeds.
+"""Simulated landscapes for the development of the search. The published results use other seeds.
 
-Even seeds give additive effects: the logarithm of a value is the sum of main effects, interactions of pairs, and a
-small random term for each setting. Often a ceiling makes many settings nearly as good as the best. Odd seeds give
-costs: the time is the sum of several costs, each a function of one to three factors, with cliffs. Some settings are far
-slower. Repetitions scatter by 3 to 20 %, some are delayed by other load, and blocks drift.
+Even seeds give additive effects: the log value of a setting is the sum of main effects, interactions of pairs and a
+small random term. Often a ceiling makes many settings nearly as good as the best. Odd seeds give costs: the time is a
+sum of costs, which are functions of one to three factors with cliffs. Some settings are far slower. Repetitions scatter
+by 3 to 20 %, other load delays some of them, and blocks drift.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bench.tuning.resampled import OutOfBudgetError
 from strakes.tuning.tune_space import Factor, Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array, Numbers
 
-# Minimum and maximum number of settings of a landscape, similar to the real grids.
+# Minimum and maximum number of settings of a landscape, as in the real grids.
 _SETTINGS = (300, 420)
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """A simulated landscape: logarithms of true values.
+    """A simulated landscape. ``full``: logarithms of the true values.
 
     ``scatter``, ``drift``: standard deviations of repetitions and of blocks. ``held_up``: share of delayed runs.
     """
@@ -93,7 +93,7 @@ def _costs(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], o
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
-    """Return the main effect of a factor by level: a random walk if levels are ordered, else independent values."""
+    """Return the effect of each level of a factor: a random walk if levels are ordered, else independent values."""
     steps: Array = chance.normal(size=count)
     effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
     result: Array = effect - effect.mean()
@@ -103,7 +103,7 @@ def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
 def _two(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]
 ) -> Array:
-    """Return the interaction of two factors, for each setting."""
+    """Return the interaction of two factors for each setting."""
     table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
     for axis, factor in enumerate(which):
         table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table
@@ -114,7 +114,7 @@ def _two(
 def _some(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which settings are in a random subset of levels of up to ``most`` factors, adjacent if ordered."""
+    """Return a mask of the settings in a random subset of levels (adjacent if ordered) of up to ``most`` factors."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
         count = shape[which]
@@ -130,7 +130,7 @@ def _some(
 
 
 class MadeUpSampler:
-    """Draws repetitions of a simulated landscape. Six successive repetitions form a block with its own drift."""
+    """Draws repetitions of a simulated landscape. Six successive repetitions form a block with a random drift."""
 
     def __init__(self, landscape: MadeUp, seed: int, budget: float) -> None:
         self._landscape, self._random = landscape, random.Random(seed)
@@ -138,7 +138,7 @@ class MadeUpSampler:
         self._drift, self._left = 0.0, 0
 
     def value(self, point: Point) -> float:
-        """Return the value of one repetition. Raises OutOfBudgetError."""
+        """Return the value of one repetition. Raises OutOfBudgetError if the budget is spent."""
         landscape, chance = self._landscape, self._random
         if self.spent + 1 > self.budget + 1e-9:
             raise OutOfBudgetError
@@ -152,7 +152,7 @@ class MadeUpSampler:
         return math.exp(float(landscape.full[landscape.space.numbers[point]]) + self._drift + error)
 
     def share(self, point: Point) -> float:
-        """Return the true value of a setting as a share of the best."""
+        """Return the true value of a setting / the best true value."""
         full = self._landscape.full
         return math.exp(float(full[self._landscape.space.numbers[point]] - full.max()))
 

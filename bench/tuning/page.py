@@ -24,10 +24,10 @@ from strakes.tuning.tune_words import typed
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tuning.md"
 GOOD = 0.95
 AIM = 0.9
-# First seed of the simulated landscapes on the page. The search was developed with smaller seeds.
+# First seed of the simulated landscapes on the page. Smaller seeds served to develop the search.
 _MADE_UP = 1000
 
-# Lower ends of the classes in the table of distributions, as shares of the best setting.
+# Lower ends of the classes in the table of distributions, as shares of the best setting's value.
 _CLASSES = (0.99, 0.95, 0.9, 0.85, 0.0)
 
 _PREAMBLE = """\
@@ -83,7 +83,7 @@ _REJECTED = """\
 
 
 def write(times: int, tries: int, say: Callable[[str], None]) -> None:
-    """Write the page. ``times``: searches per cell. ``tries``: searches without an effect. ``say``: shows progress."""
+    """Write the page. ``times``: searches per cell. ``tries``: searches of pure noise. ``say``: shows progress."""
     grids = [grid for grid in GRIDS if is_whole(grid)]
     parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in grids)]
     parts.append(_made_up(times, say))
@@ -98,7 +98,7 @@ def write(times: int, tries: int, say: Callable[[str], None]) -> None:
 def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str], None]) -> str:
     settings, repetitions = len(grid.space.points), sum(map(len, landscape.full))
     parts = [f"## {grid.what}", "", _facts(grid, landscape, repetitions), ""]
-    # The exhaustive search uses all repetitions and takes the setting with the best median.
+    # The exhaustive search measures all repetitions and takes the setting with the best median.
     taken = Worth(landscape).share(foremost(landscape, 1)[0])
     budgets = {
         f"Budget of {SHARE:.0%} of all {repetitions:,} repetitions": SHARE * repetitions,

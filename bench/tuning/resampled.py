@@ -1,4 +1,4 @@
-"""Searches of a stored landscape. They draw repetitions at random from the measured ones."""
+"""Searches of a stored landscape, which draw from the measured repetitions at random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class OutOfBudgetError(Exception):
-    """The budget does not allow another repetition."""
+    """The budget is spent, so another repetition is impossible."""
 
 
 class Task(Protocol):
@@ -30,20 +30,20 @@ class Task(Protocol):
 
 
 class Draws(Protocol):
-    """A source of repetitions with a budget."""
+    """A source of repetitions, with a budget."""
 
     budget: float
     spent: float
 
     def value(self, point: Point) -> float:
-        """Return the value of a repetition. Raises OutOfBudgetError."""
+        """Return the value of a repetition. Raises OutOfBudgetError if the budget is spent."""
 
     def share(self, point: Point) -> float:
         """Return the quality of a setting as a share of the best."""
 
 
 class Sampler:
-    """Draws measured repetitions and counts evaluations.
+    """Draws measured repetitions and counts them against the budget.
 
     The held-out repetitions determine the quality of a setting.
     """
@@ -55,7 +55,7 @@ class Sampler:
         self.budget, self.spent = budget, 0.0
 
     def value(self, point: Point) -> float:
-        """Return a measured value, drawn at random. Raises OutOfBudgetError."""
+        """Return a measured value, drawn at random. Raises OutOfBudgetError if the budget is spent."""
         if self.spent + 1 > self.budget + 1e-9:
             raise OutOfBudgetError
         self.spent += 1
@@ -69,7 +69,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Found:
-    """The setting that a search chose, the evaluations spent, and its quality as a share of the best."""
+    """The setting that a search chose, the repetitions spent, and the setting's quality / the best quality."""
 
     point: Point
     spent: float
@@ -80,7 +80,7 @@ Method = Callable[[Task, Draws, int], Point]
 
 
 def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Search as ``strakes tune`` does. Its confirmation, which chooses nothing, also counts as evaluations."""
+    """Search as ``strakes tune`` does. The fresh runs of its confirmation also count against the budget."""
     search = Search(grid.space, seed)
     try:
         while trials := search.next_block(sampler.spent / sampler.budget, lambda _trial: 1 / sampler.budget):
@@ -106,9 +106,9 @@ def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Optimise one factor after another, as in Tian et al. (2020), which ``strakes study reproduce S1`` repeats.
+    """Optimise one factor after another, as Tian et al. (2020) do (see ``strakes study reproduce S1``).
 
-    Each level is measured a few times, with all other factors at their best levels so far.
+    Every level is measured a few times, while all other factors have their best levels so far.
     """
     space, now = grid.space, grid.space.default
     settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
@@ -144,7 +144,7 @@ def _by_optuna(grid: Task, sampler: Draws, sampler_of_optuna: BaseSampler) -> Po
     study.enqueue_trial({factor.name: factor.levels.index(factor.default) for factor in space.factors})
     while True:
         trial = study.ask()
-        # TPE gets sizes and counts as integers, all other settings as categories.
+        # For TPE, ordered factors (sizes and counts) are integers, and all others are categories.
         point = tuple(
             factor.levels[
                 trial.suggest_int(factor.name, 0, len(factor.levels) - 1)
@@ -173,7 +173,7 @@ METHODS: dict[str, Method] = {
 
 
 def searches(method: Method, grid: Task, samplers: Iterable[Draws]) -> list[Found]:
-    """Run one search with each sampler."""
+    """Run one search with each sampler; return the results."""
     results = []
     for seed, sampler in enumerate(samplers):
         point = method(grid, sampler, seed)

@@ -1,4 +1,4 @@
-"""Wait between two repetitions until dirty data are written and the devices are idle."""
+"""Wait between repetitions until dirty data are written back and the devices are idle."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Devices are idle if no request was in flight or completed for this time in seconds. Pauses of servers that delete or
-# log in the background are shorter.
+# Devices are idle if no request was in flight or completed for this number of seconds. Servers that delete or log in
+# the background make shorter pauses.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
-# Maximum time to wait in seconds, because some servers are never idle.
+# Maximum time to wait, in seconds: some servers are never idle.
 PATIENCE_S = 1.0
 
 

@@ -1,8 +1,8 @@
-"""Quality of each setting of a landscape, by the held-out repetitions, which no search could draw.
+"""Quality of each setting of a landscape, from held-out repetitions that no search can draw.
 
-The best of many noisy medians is biased upwards. So one half of the held-out repetitions determines the best setting,
-and the other half the quality of all settings. Then the halves swap roles. Differences between whole
-blocks are removed first.
+The best of many noisy medians is biased upwards. Therefore one half of the held-out repetitions selects the best
+setting, and the other half determines the quality of all settings. Then the halves swap roles. Block effects are
+removed first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Values = list[dict[int, float]]
 
 
 class Worth:
-    """Quality of all settings. ``best``: index of the best setting by all held-out repetitions."""
+    """Quality of all settings. ``best``: index of the best setting in all held-out repetitions."""
 
     def __init__(self, landscape: Landscape) -> None:
         full, held = _levelled(landscape)
@@ -28,13 +28,13 @@ class Worth:
         self.best = max(known, key=everything.__getitem__)
 
     def share(self, number: int) -> float:
-        """Return the quality of a setting as a share of the best one: geometric mean of both halves."""
+        """Return the quality of a setting / the best setting's quality, as the geometric mean of both halves."""
         first, second = self._sides
         return math.sqrt(second[number] / second[self._best[0]] * first[number] / first[self._best[1]])
 
 
 def scatter(landscape: Landscape) -> float:
-    """Return the scatter of repetitions: standard deviation of log values, with block effects, median over settings."""
+    """Return the median, over settings, of the standard deviation of log repetitions (block effects included)."""
     return median(stdev(map(math.log, values.values())) for values in landscape.full if len(values) > 1)
 
 
@@ -43,7 +43,7 @@ def _blocks(held: Values) -> list[int]:
 
 
 def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
-    """Return each setting's median over ``blocks``, or over all its repetitions if one of ``blocks`` lacks it."""
+    """Return each setting's median over ``blocks``, or over all its repetitions if a block lacks the setting."""
     values = [
         [values[block] for block in blocks]
         if all(block in values for block in blocks)
@@ -54,7 +54,7 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """Return ``full`` and ``held`` without block effects, which are estimated from the settings in every held block."""
+    """Return ``full`` and ``held`` without block effects. Settings in all held-out blocks show these effects."""
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

@@ -1,1 +1,1 @@
-"""Quality of `strakes watch`: changes found in a published year of benchmarks, and in composed days."""
+"""Quality of `strakes watch`: planted changes that it finds in a published year of benchmarks and in composed days."""

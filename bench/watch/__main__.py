@@ -49,7 +49,7 @@ class Row:
 
 
 def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
-    """Return our detector, set to ``alarms`` false alarms per month and series."""
+    """Return our detector for ``alarms`` false alarms per month and series."""
 
     def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         detector = LevelDetector(series.name, FOR_CHANCE * alarms)
@@ -67,7 +67,7 @@ def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
 
 
 def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detector) -> Row:
-    """Return the score of a detector on the plants in all series of one half."""
+    """Return the result of a detector for the planted changes in all series of one half."""
     total = dict.fromkeys(KINDS, Score())
     for number, one in enumerate(series):
         for kind, each in score(one, plants(one, (_SEED, half, number), _PLANTS), detector).items():
@@ -76,7 +76,7 @@ def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detec
 
 
 def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
-    """Cache noise estimates by the past values, because series with different plants are equal before the plant."""
+    """Cache noise estimates by past values: series with different planted changes are equal before the change."""
     known: dict[bytes, Noise] = {}
 
     def noise(past: Numbers) -> Noise:
@@ -88,7 +88,7 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
     return noise
 
 
-# Name of the removed or changed rule -> Python names to patch, with the new values.
+# Removed or changed rule -> (Python name to patch -> new value).
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.stats.change._DRIFT": 0.0},
@@ -107,7 +107,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
-    """Return the results of our detector, on both halves, with one rule removed or changed."""
+    """Return our detector's results on both halves with one rule removed or changed."""
     with ExitStack() as stack:
         for target, value in patched.items():
             stack.enter_context(mock.patch(target, value))
@@ -116,7 +116,7 @@ def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[Wat
 
 
 def contest(halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
-    """Return the results of our detector at three alarm rates, and of all settings of its rivals."""
+    """Return the results of our detector at three alarm rates and of its rivals with all their settings."""
     rows = []
     with mock.patch("strakes.stats.change.Noise", _memory(Noise)):
         for half, series in enumerate(halves):
@@ -136,13 +136,13 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _rival(mine: Row, rows: Sequence[Row], name: str = "PELT") -> Row | None:
-    """Return the result of the rival that finds most with at most ``_EQUAL`` times the alarms of ``mine``."""
+    """Return the best result of a rival among those with at most ``_EQUAL`` times the alarms of ``mine``, or None."""
     of_half = [row for row in rows if row.half == mine.half and row.name.startswith(name)]
     return max((row for row in of_half if row.alarms <= _EQUAL * mine.alarms), key=_found, default=None)
 
 
 def _best(rows: Sequence[Row]) -> list[Row]:
-    """Return our results at one false alarm per month, each followed by the best setting of each rival."""
+    """Return, for each half, our results at one false alarm per month and the best setting of each rival."""
     kept: list[Row] = []
     for half in range(len(_HALVES)):
         mine = [row for row in rows if row.half == half and row.name.startswith("strakes, ")]

@@ -1,4 +1,4 @@
-"""The recorded day of a Lustre server, split into increments of counters by target, job and disk."""
+"""Split the recorded day of a Lustre server into increments of counters by target, job and disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JOB_ROW = re.compile(
     r"^  (\w+):\s+\{ samples:\s*(\d+), unit: (\w+), min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+), sumsq:\s*(\d+)"
 )
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\w+) ([\d ]+)$")
-# Columns of /proc/diskstats after the name.
+# Indices of columns in /proc/diskstats, counted after the name.
 _IN_FLIGHT, _MILLISECONDS = 8, (3, 7, 9, 10)
 # The disk of each target on the recorded server.
 DISKS = {"MDT0000": "vdc", "MDT0001": "vdd", "OST0000": "vde", "OST0001": "vdf"}
@@ -23,7 +23,7 @@ DISKS = {"MDT0000": "vdc", "MDT0001": "vdd", "OST0000": "vde", "OST0001": "vdf"}
 
 @dataclass(frozen=True)
 class Row:
-    """One counter of Lustre: number of samples, and minimum, maximum, sum and sum of squares in a unit."""
+    """One counter of Lustre: number of samples, and their minimum, maximum, sum and sum of squares in ``unit``."""
 
     unit: str
     samples: int
@@ -33,7 +33,7 @@ class Row:
     squares: int
 
     def since(self, earlier: Row | None) -> Row:
-        """Return the increment since ``earlier``, with the mean as minimum and maximum, because both are unknown."""
+        """Return the increment since ``earlier``. Its unknown minimum and maximum are set to the mean."""
         if earlier is None:
             return self
         samples, total = self.samples - earlier.samples, self.sum - earlier.sum
@@ -51,13 +51,13 @@ class Row:
         )  # fmt: skip
 
     def times(self, factor: float) -> Row:
-        """Return the counter with ``factor`` times the samples and the same mean."""
+        """Return the counter with ``factor`` times as many samples and the same mean."""
         samples = round(self.samples * factor)
         share = samples / self.samples if self.samples else 0.0
         return Row(self.unit, samples, self.least, self.most, round(self.sum * share), round(self.squares * share))
 
     def taking(self, factor: float, at_least: Row | None) -> Row:
-        """Return the same requests with ``factor`` times the duration, but at least the mean of ``at_least``."""
+        """Return the same requests with ``factor`` times the duration, on average at least as long as ``at_least``."""
         if self.unit != "usecs" or not self.samples:
             return self
         mean = factor * self.sum / self.samples
@@ -99,7 +99,7 @@ class Part:
             self.disk[_IN_FLIGHT] = flying
 
     def of_jobs(self, wanted: Callable[[str], bool], factor: float = 1.0) -> Part:
-        """Return ``factor`` times the work of some jobs, in the counters of these jobs and of the target."""
+        """Return ``factor`` times the work of the ``wanted`` jobs, in the counters of these jobs and of the target."""
         jobs = {
             job: {name: row.times(factor) for name, row in rows.items()}
             for job, rows in self.jobs.items()
@@ -111,7 +111,7 @@ class Part:
         return part
 
     def taking(self, factor: float, at_least: Part) -> Part:
-        """Return the same work with ``factor`` times the durations, but at least those of ``at_least``."""
+        """Return the same work with ``factor`` times the durations, but no shorter than in ``at_least``."""
         rows = {name: row.taking(factor, at_least.rows.get(name)) for name, row in self.rows.items()}
         disk = [
             max(round(factor * slow), quick) if at in _MILLISECONDS else slow
@@ -120,7 +120,7 @@ class Part:
         return Part(rows, self.jobs, disk)
 
     def renamed(self, name: Callable[[str], str]) -> Part:
-        """Return the same work with renamed jobs. Jobs with equal new names are merged."""
+        """Return the same work with renamed jobs. Jobs with the same new name are merged."""
         part = Part(self.rows, {}, self.disk)
         for job, rows in self.jobs.items():
             _add(part.jobs.setdefault(name(job), {}), rows)
@@ -139,9 +139,9 @@ def _add(rows: dict[str, Row], more: Rows) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """The work between two samples, without targets that were absent or restarted.
+    """The work between two samples, without targets that were absent or restarted in this time.
 
-    ``at_s``: end of the step in seconds after the begin of the day. ``long_s``: its length.
+    ``at_s``: end of the step, in seconds from the begin of the day. ``long_s``: length of the step in seconds.
     """
 
     at_s: float
@@ -151,7 +151,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """The recorded day: first sample, increment of each later sample, and counters of disks without a target."""
+    """The recorded day: first sample, steps between later samples, and counters of disks without a target."""
 
     first: Mapping[str, Part]
     steps: list[Step]
@@ -163,12 +163,12 @@ class Recording:
 
 
 def take_apart(folder: Path) -> Recording:
-    """Read ``day.srv.gz`` and ``day.events`` of ``folder``."""
+    """Return the recording in ``day.srv.gz`` and ``day.events`` of ``folder``."""
     begin_s = float((folder / "day.events").read_text().split(" ", 1)[0])
     samples = list(_samples(folder / "day.srv.gz"))
     steps = []
     for (before_s, before, _), (at_s, parts, _) in pairwise(samples):
-        # The counters of a restarted target begin at zero.
+        # A restarted target counts from zero, so there is no increment.
         lasting = {name for name in before.keys() & parts.keys() if not _anew(before[name], parts[name])}
         added = {name: parts[name].since(before[name]) for name in lasting}
         steps.append(Step(at_s - begin_s, at_s - before_s, added))
@@ -207,7 +207,7 @@ def _samples(path: Path) -> Iterator[tuple[float, dict[str, Part], dict[str, lis
 
 @dataclass
 class Target:
-    """State of a target during the composition of a day."""
+    """State of a target while a day is composed."""
 
     name: str
     disk_name: str
@@ -216,16 +216,16 @@ class Target:
     last_active: dict[str, float] = field(default_factory=dict)
     begun: dict[str, float] = field(default_factory=dict)
     present: bool = True
-    # Lines of the recovery status, or None for "INACTIVE".
+    # Lines of the recovery status, or None if it is "INACTIVE".
     recovery: list[str] | None = None
 
     @property
     def is_data(self) -> bool:
-        """Return whether it is a data target (OST)."""
+        """Return whether this is a data target (OST)."""
         return self.name.startswith("OST")
 
     def add(self, more: Part, at_s: float) -> None:
-        """Add the work done until ``at_s``. Like Lustre, drop jobs that were idle for ten minutes."""
+        """Add the work done until ``at_s`` (Unix time). Like Lustre, drop jobs that were idle for ten minutes."""
         self.part.add(more)
         for job in more.jobs:
             self.last_active[job] = at_s

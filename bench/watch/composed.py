@@ -1,4 +1,4 @@
-"""Compose days from steps of the recorded day, with planted events at any time, of any length, on any target."""
+"""Compose days from steps of the recorded day, with planted events of any time, length and target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.watch.blocks import DISKS, Part, Recording, Target, written
 _ANYTHING = 1e9
 _QUIET = ((5, 110), (196, 239.5), (353, 409.5), (430, _ANYTHING))
 _POOLS = {"quiet": _QUIET, "noisy": ((117.5, 185),), "slow": ((242, 340),)}
-# Span of the recording, in seconds, after the slow target recovered and while data targets worked off their backlog.
+# Span of the recording in seconds, after the slow target recovered: data targets worked off their backlog.
 _BACKLOG = (341, 351)
 _BUSY_MS = 9
 _KEPT_STATES = 16
@@ -46,11 +46,11 @@ class Act:
 
 @dataclass(frozen=True)
 class Day:
-    """Description of a day. Times of ``acts`` count from the begin of the day.
+    """Description of a day. ``acts``: planted events, with times from the begin of the day.
 
-    ``cadence``: "each" sample of the recording, every "second" one, or "irregular". ``missing``: number of samples left
-    out at random. ``warm``: the counters of the servers are already large. With two ``servers``, the second one has the
-    data targets.
+    ``cadence``: "each" sample of the recording, every "second" one, or "irregular". ``missing``: number of randomly
+    omitted samples. ``warm``: counters are large at the begin. With two ``servers``, the second one has the data
+    targets.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Composed:
-    """The files of a day, each act with its actual begin and end (Unix time), and the disk of each target."""
+    """A composed day: its files, (act, actual begin, actual end) in Unix time, and the disk of each target."""
 
     files: list[Path]
     happened: list[tuple[Act, float, float]]
@@ -79,7 +79,7 @@ class Composed:
 
 
 class _Player:
-    """Selects recorded steps from named pools, in sequences of successive steps that begin at random."""
+    """Selects sequences of successive recorded steps from named pools. Sequences begin at random."""
 
     def __init__(self, rng: random.Random, recording: Recording) -> None:
         self._rng, self._recording = rng, recording
@@ -89,7 +89,7 @@ class _Player:
         self._pool = ""
 
     def next(self, pool: str) -> int:
-        """Return the index of the next step of ``pool``."""
+        """Return the index of the next recorded step from ``pool``."""
         if pool != self._pool:
             self._left = list(self._backlog) if self._pool == "slow" else []
             self._pool = pool
@@ -97,13 +97,13 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # A sequence must not cross from one span of the pool to the next.
+            # End the sequence at the end of its span: the next span of the pool was recorded later.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 
 
 def compose(day: Day, recording: Recording, folder: Path) -> Composed:
-    """Write a file for each server, and one for the client, into ``folder``."""
+    """Compose the day: write a file for each server, and one for the client, into ``folder``."""
     rng = random.Random(f"{day.name} {day.seed}")
     targets = _targets(day, recording, rng)
     main = _Player(rng, recording)
@@ -173,7 +173,7 @@ def _pool(acts: list[Act]) -> str:
 
 
 def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: float, rng: random.Random) -> Part:
-    """Return the work of a target in step ``at``, ``now_s`` seconds after the begin of the composed day."""
+    """Return a target's work in the recorded step ``at``, changed by the acts. ``now_s``: seconds into the day."""
     meta = name.startswith("MDT")
     of = {act.what: act for act in acts}
     source, like = at, _like(name)
@@ -207,7 +207,7 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
 
 
 def _as(part: Part, job: str, name: str, factor: float) -> Part:
-    """Return ``factor`` times the work of a job, under a new job name."""
+    """Return ``factor`` times the work of a job, under a new name."""
     return part.of_jobs(lambda each: each == job, factor).renamed(lambda _: name)
 
 
@@ -216,7 +216,7 @@ def _naming(who: str) -> Callable[[str], str]:
 
 
 def _named(job: str, who: str) -> str:
-    """Return the new name of a job of the noisy user. If ``who`` contains no user, all these jobs get one name."""
+    """Return the new name of a job. The noisy job becomes ``who``; its user's other jobs get the user of ``who``."""
     if not job.endswith(_OF_NOISE):
         return job
     name, _, user = who.rpartition(".")
@@ -230,7 +230,7 @@ def _both(one: Part, other: Part) -> Part:
 
 
 def _cut(part: Part, long_s: float) -> Part:
-    """Return the part with the disk's busy time limited to the length of the step."""
+    """Return the part, with the disk's busy time capped at the length of the step."""
     if part.disk and part.disk[_BUSY_MS] > 1000 * long_s:
         disk = list(part.disk)
         disk[_BUSY_MS] = int(1000 * long_s)
@@ -239,13 +239,13 @@ def _cut(part: Part, long_s: float) -> Part:
 
 
 class _Trip:
-    """A target that is unmounted and mounted again: the times, and the states on client and server."""
+    """The outage of a target that is unmounted and mounted again: times, and states on client and server."""
 
     def __init__(self, act: Act, begin_s: float, rng: random.Random) -> None:
         self.act, self.who = act, act.who
         self.left_s = begin_s + act.begin_s
         self.mounted_s = self.left_s + act.long_s
-        # The target disappears before umount returns, and its counters appear before mount returns.
+        # A target disappears before umount returns, and its counters appear before mount returns.
         self.gone_s = self.left_s - rng.uniform(0.2, 0.9)
         self.started_s = self.mounted_s - min(1.2, 0.6 * act.long_s)
         noticed_s = self.left_s + rng.uniform(0.3, 12.6)
@@ -314,7 +314,7 @@ def _client(day: Day, names: list[str], trips: list[_Trip], end_s: float, rng: r
         begun_s = day.begin_s - 1800
         history = [(begun_s, "CONNECTING"), (begun_s, "FULL")]
         if name.startswith("OST"):
-            # Lustre disconnects from data targets without work (state IDLE). That is not a failure.
+            # Lustre clients disconnect from data targets without work (state IDLE), which is no failure.
             idle_s = day.begin_s - 300
             history += [(idle_s, "CONNECTING"), (idle_s, "IDLE"), (day.begin_s, "CONNECTING"), (day.begin_s, "FULL")]
         for act in day.acts:

@@ -1,7 +1,7 @@
-"""Composed days of a Lustre server, the events that the watch must report for each day, and the score.
+"""Composed days of a Lustre server, the events that the watch must report for them, and the score.
 
 ``python -m bench.watch.days --seed 1 2 3 5`` composes days from the recorded day of tests/watch and judges the reports.
-An act is a planted event. A reported event that matches no act is a false alarm, as is a second event for one act.
+An act is a planted event. A false alarm is a reported event that matches no act, or a second event for the same act.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 RECORDINGS = Path(__file__).parents[2] / "tests" / "watch" / "recordings"
-# Maximum delay of the report that an event ended.
+# Maximum delay, in seconds, of the report that an event ended.
 _END_TOLD_S = 90.0
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The event that an act causes, and tolerances of its report in seconds.
+    """The event that an act causes, and the tolerances of its report in seconds.
 
-    ``must``: the event must be reported. ``after``: maximum delay of the report after the begin; None: after the end,
-    by ``_AFTER_END_S``. ``began``: how much earlier and later the reported begin may be. ``ended``: allowed error of
-    the reported end. ``exact``: the reported bounds must include the true duration.
+    ``must``: the event must be reported. ``after``: maximum delay of the report after the begin, or None for
+    ``_AFTER_END_S`` after the end. ``began``: how much earlier and later the reported begin may be. ``ended``: allowed
+    error of the reported end. ``exact``: the reported bounds must include the true duration.
     """
 
     kind: str
@@ -44,27 +44,26 @@ class Truth:
 _HEAVY = Truth("heavy", after=None, began=(25, 40), ended=40)
 _SLOW = Truth("slow-target", after=100, began=(30, 60), ended=40)
 _AWAY = Truth("outage", after=None, exact=True)
-# Maximum delay of a report after the end of a noisy job, and after a target is back.
+# Maximum delay of a report, in seconds, after a noisy job ended or a target was back.
 _AFTER_END_S = {"heavy": 20.0, "outage": 60.0}
-# Minimum durations that must be reported: the documentation promises to report a slow target after three windows of
-# 15 s, and a busy disk after three minutes.
+# Shortest durations in seconds that must be reported. The documentation promises to report a slow target after three
+# windows of 15 s, and a busy disk after three minutes.
 _SHORTEST_SLOW_S, _SHORTEST_BUSY_S = 60.0, 170.0
 
 
 def truths(day: Day, act: Act) -> list[Truth]:
-    """Return the events that the watch must or may report for an act."""
+    """Return the events that the watch must report, or may report, for an act."""
     if act.what in ("noisy", "writer"):
         return [_HEAVY]
     if act.what == "grows":
-        # The watch may have learned a slow increase as usual before it ends.
+        # The watch may learn a slow increase as usual load before the increase ends.
         soon = act.long_s < 300
         return [replace(_HEAVY, must=soon, began=(25, act.long_s), ended=40 if soon else None)]
     if act.what == "slow":
         busy = [Truth("saturation", must=False)] if act.long_s >= _SHORTEST_BUSY_S else []
         if not act.who:
             return busy
-        # Without disk counters, only the latency of a few requests shows a slow target. Early on, more windows are
-        # needed.
+        # Without disk counters, only few requests show that a target is slow. Early on, the watch needs more windows.
         after = 100 if act.begin_s >= 120 else 120
         must = act.long_s >= _SHORTEST_SLOW_S and day.disks and (act.begin_s >= 120 or act.long_s >= 120)
         return [replace(_SLOW, must=must, after=after), *busy]
@@ -77,7 +76,7 @@ def truths(day: Day, act: Act) -> list[Truth]:
 
 @dataclass
 class Verdict:
-    """The score of a day. ``lacking``: events reported late or not at all. ``wrong``: wrong begin, end or length."""
+    """Score of a day. ``lacking``: events reported late or not at all. ``wrong``: errors of begin, end or length."""
 
     day: Day
     planted: list[str] = field(default_factory=list)
@@ -88,16 +87,16 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Return whether all events were reported with the right times, and no other events."""
+        """Return whether the reports have all events with the right times, and no other events."""
         return not (self.lacking or self.wrong or self.false)
 
 
 def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict:
-    """Compare reported events with the acts of a day."""
+    """Return the verdict on the reported events, compared with the acts of a day."""
     verdict = Verdict(day)
     by_key = {event.key: [each for each in events if each.key == event.key] for event in events}
     left = dict(by_key)
-    # Simultaneous outages are one event.
+    # One event may report simultaneous outages, so several acts may match it.
     several: set[tuple[tuple[str, str, float], str]] = set()
     for act, begun_s, ended_s in composed.happened:
         for truth in truths(day, act):
@@ -115,7 +114,7 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
                 continue
             told = by_key[mine[0]]
             several.add((mine[0], act.who))
-            # A gap in the samples is an event of each machine.
+            # Each machine reports a gap in the samples as an event of its own.
             for key in mine if truth.kind == "gap" else mine[:1]:
                 left.pop(key, None)
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
@@ -135,7 +134,7 @@ def _is_about(truth: Truth, system: str, act: Act, composed: Composed, key: tupl
     kind, subject, _ = key
     name = system + act.who
     if kind == truth.kind == "slow-target":
-        # The reported subject is the target, or its disk, which several targets may share.
+        # The subject of the report is the target or its disk. Several targets may share a disk.
         targets, _, disk = subject.partition(" (disk ")
         return subject == f"data target {name}" or (
             name in targets.split(" or ") and disk == f"{composed.disks[act.who]})"
@@ -164,7 +163,7 @@ def _wrong(truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: fl
 
 
 def watch_day(day: Day, recording: Recording) -> Verdict:
-    """Compose a day, run the watch on it, and judge the events."""
+    """Compose a day, run the watch on it, and return the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         composed = compose(day, recording, Path(folder))
         watch = Watch()
@@ -179,7 +178,7 @@ _NAMES = ("mdtest.2107", "noisyjob.1000", "untar.500", "ior.31415", "python3.120
 
 
 def _in_turn(rng: random.Random, first_s: float, *plans: Plan) -> tuple[Act, ...]:
-    """Return acts of random lengths at random times, one after another."""
+    """Return acts of random lengths in sequence, with random pauses."""
     acts, at_s = [], first_s
     for plan in plans:
         long_s = rng.uniform(plan[1], plan[2])
@@ -292,7 +291,7 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
 
 
 def row(seed: int, verdicts: Sequence[Verdict]) -> str:
-    """Return a row of the table: events found and planted, by kind, and errors."""
+    """Return a table row with the numbers of found and planted events, by kind, and of errors."""
     found = [
         f"{sum(each.found.count(kind) for each in verdicts)} of {sum(each.planted.count(kind) for each in verdicts)}"
         for kind in _KINDS

@@ -1,13 +1,12 @@
-"""A recorded year of daily benchmarks, planted changes, and the score of a detector.
+"""A recorded year of daily benchmarks with planted changes, and the score of a detector on it.
 
 - A series contains the rates of one benchmark on one file system, with at least 100 runs. The series are split into an
-  even and an odd half, and each half is watched separately.
-- An alarm is a detected decrease. Alarms of one file system that begin within 3 days count as one.
-- A plant is a planted change: a level of -10, -20 or -40 % from a random day on, or one week of -40 %. Plants begin
-  between 35 % and 80 % of a series.
-- A plant is found by an alarm within 60 days (a week: 14 days) whose date is at most 14 days before the plant. Two
-  kinds of other alarms are not counted: alarms that the series also gives without the plant, and later ones that are
-  dated at most 14 days from the plant. All others are false. Precision is found / (found + false).
+even and an odd half, and each half is watched separately. - An alarm is a detected decrease. Alarms of one file system
+that begin within 3 days count as one. - A plant is a planted change: a level of -10, -20 or -40 % from a random day on,
+or one week of -40 %. Plants begin between 35 % and 80 % of a series. - A plant is found by an alarm within 60 days (for
+a week: 14 days) that dates the change at most 14 days before the plant. Not counted are alarms that the series also
+gives without the plant, and late alarms that date the change within 14 days of the plant. All other alarms are false.
+Precision is found / (found + false).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ONE_ALARM_S = 3 * DAY_S
 
 @dataclass(frozen=True)
 class ShiftedLevel:
-    """A level shift at index ``since``, detected at index ``told``.
+    """A level shift that begins at index ``since`` and was detected at index ``told``.
 
     ``ratio``: level after / level before. ``low`` to ``high``: 90 % interval of the ratio.
     """
@@ -64,7 +63,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Score:
-    """Results for plants of one kind. ``held``: number of found plants whose size is inside the reported interval."""
+    """Results for plants of one kind. ``held``: found plants whose size lies in the reported interval."""
 
     planted: int = 0
     delays_s: tuple[float, ...] = ()
@@ -82,18 +81,18 @@ class Score:
 
     @property
     def found(self) -> float:
-        """Share of the planted changes that were found."""
+        """Share of the plants that were found."""
         return len(self.delays_s) / self.planted
 
     @property
     def precision(self) -> float:
-        """Share of the counted alarms that found a plant, 1 without alarms."""
+        """Share of the counted alarms that found a plant (1 without alarms)."""
         reported = len(self.delays_s) + self.false
         return len(self.delays_s) / reported if reported else 1.0
 
     @property
     def coverage(self) -> float:
-        """Share of the found plants whose size is inside the reported interval."""
+        """Share of the found plants whose size lies in the reported interval."""
         return self.held / max(len(self.delays_s), 1)
 
     @property
@@ -125,7 +124,7 @@ def _name(row: Mapping[str, str]) -> str:
     read, written = (_number(row[f"darshan_tot_bytes_{way}_posix"]) for way in ("read", "written"))
     direction = "read" if read > written else "write"
     files = "files" if _number(row[f"darshan_biggest_{direction}_api_files"]) > 1 else "file"
-    # Burst buffers have no name; use their mount point without the job number at its beginning.
+    # Burst buffers have no name, so use their mount point without the leading job number.
     place = row["_file_system"] or row[f"darshan_biggest_{direction}_fs"].rpartition("/")[2].lstrip("0123456789_")
     application = row["darshan_app"].rpartition("/")[2]
     return f"{place} {application} {direction} {files} {_number(row['darshan_nprocs']):.0f}"

@@ -279,9 +279,8 @@ def test_the_bend_of_a_population_is_found_where_it_is() -> None:
     results = measured_by_cell(study, bends, blocks=12, facts={"clean_up": {"files": 100_000, "elapsed_s": 1.0}})
     findings = found(study, results)
     assert "10,0" in findings["population-bend-1"].statement or "9,9" in findings["population-bend-1"].statement
-    two_steps = float(results.where()[1].settings["files"])
     at = float(findings["population-bend-1"].statement.split()[2].replace(",", ""))
-    assert at == pytest.approx(two_steps, rel=0.05)
+    assert at == pytest.approx(float(results.where()[1].settings["files"]), rel=0.05)
     assert answered(study, results)["end-to-start"].against.ratio == pytest.approx(2.5, rel=0.05)
     assert "times as fast as they were created" in findings["population-clean-up"].statement
 

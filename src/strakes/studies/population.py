@@ -19,8 +19,7 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps. Twice the number halves the files of the first step and the last step, which are compared.
 _STEPS = 5
-# Number of rounds in each step. Each round has a rate. Other comparisons also have 12 blocks. If a full journal stalls
-# every tenth round, five rounds often miss the stalls.
+# Number of rounds in each step. Halving the number often misses the stalls of a full journal.
 _ROUNDS = 12
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.

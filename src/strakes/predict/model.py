@@ -187,12 +187,15 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the scaling exponent of the last step that changed only ranks, and its standard error / scatter."""
+    """Return the scaling exponent of the last step that changed only ranks, and its error per unit of scatter.
+
+    A decline counts as 0: it may end at the next size, and the population decides how far it goes on.
+    """
     last = scales[-1]
     for place in range(len(scales) - 2, -1, -1):
         step = math.log(last.ranks / scales[place].ranks)
         if step > 0 and replace(scales[place], ranks=last.ranks, clients=last.clients) == last:
-            return float(rates[-1] - rates[place]) / step, math.sqrt(2) / step
+            return max(0.0, float(rates[-1] - rates[place]) / step), math.sqrt(2) / step
     return 1.0, 0.0
 
 

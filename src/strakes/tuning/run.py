@@ -232,8 +232,8 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
     working, why_not = _interfaces(engine, workspace, hello, target)
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
-    able = Abilities(ranks, data // _LEAST_CALLS, working, striping, layout, pools)
     scale = TrialSize(ranks, data, _PATIENCE_TIMES * phase_s, ranks_per_node=per_node)
+    able = Abilities(scale.ranks_of_a_node, data // _LEAST_CALLS, working, striping, layout, pools)
     return Here(able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not)
 
 

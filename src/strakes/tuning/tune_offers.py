@@ -40,7 +40,7 @@ _DIRECT_UNIT = 4 * KIB
 class Abilities:
     """Abilities of this system, which limit the search space.
 
-    ``ranks``: number of ranks of a trial. ``data_bytes``: largest transfer to try. ``interfaces``: working interfaces.
+    ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: those that work.
     ``layout``: present layout of new files, or None if unknown (then no layouts are tried).
     """
 

@@ -1,4 +1,4 @@
-"""Results of Pacemaker's policy engine: places of resources after simulated events."""
+"""Results of Pacemaker's policy engine: the nodes on which resources run after simulated events."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The cluster after a simulated event.
+    """State of a cluster after a simulated event.
 
-    ``places``: resource -> nodes on which it runs, each with the role of the resource there. ``fenced``: nodes that
-    were powered off. ``unclean``: nodes that could not be fenced. ``restarted``: resources that were recovered.
-    ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB after the event.
+    ``places``: resource -> (node, role) pairs where it runs. ``fenced``: nodes that were powered off. ``unclean``:
+    nodes that could not be fenced. ``restarted``: resources that were recovered. ``unmanaged``: resources that
+    Pacemaker does not manage. ``file``: the CIB after the event.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -23,17 +23,17 @@ class Snapshot:
     file: Path = Path()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
-        """Return the nodes on which a resource runs; with ``role``, only those on which it has this role."""
+        """Return the nodes on which a resource runs. A ``role`` selects the nodes where the resource has this role."""
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The states of a cluster that the policy engine predicts: with all nodes up, and after each event.
+    """States of a cluster that Pacemaker's policy engine predicts.
 
-    ``without``: node -> state after its death. ``failed``: service -> state after its first failure. ``steady`` leaves
-    out resources that run only with the status stored in the CIB. ``unanswered``: number of simulations that did not
-    end in time.
+    ``steady``: all nodes are up; resources that run only because of the status stored in the CIB are left out.
+    ``without``: node -> state after this node has died. ``failed``: service -> state after the first failure of this
+    service. ``unanswered``: number of simulations that exceeded their time limit.
     """
 
     steady: Snapshot

@@ -18,9 +18,9 @@ _INFINITY = float("inf")
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
-    """Yield the services, with the nodes on which the simulation runs them."""
+    """Yield each service with its facts from the simulation, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
-    # A simulation does not know the attributes that agents set, so it cannot place what a rule about them bans.
+    # The simulation lacks node attributes that agents set at run time. Resources banned by these count as unknown.
     unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
@@ -28,7 +28,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
-        # Two running copies would destroy data, or use the same address.
+        # Two running copies would destroy data or use the same IP address.
         mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
         hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
         deduced = {
@@ -43,7 +43,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:
-    """Return whether a service may run on one node only, and makes way there for another, as a test system does."""
+    """Return whether a service, such as a test system, has a single node and stops there for another service."""
     names = {one.id, one.group, one.clone} - {""}
     bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
     banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
@@ -52,7 +52,7 @@ def _makes_way(cib: Cib, one: Primitive) -> bool:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the nodes whose death was simulated."""
+    """Yield each node whose death was simulated, with facts such as whether the other nodes power it off."""
     seen = setup.simulated
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)
@@ -72,7 +72,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
-        # A service needs only one of several suitable resources.
+        # If several resources of the same agent qualify, the service needs only one of them.
         apart = [when for when, snapshot in snapshots.items() if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 

@@ -1,4 +1,4 @@
-"""Readers of files with sections in braces: corosync.conf (``key: value`` lines) and DRBD's files (``key value;``)."""
+"""Readers of files with sections in braces: corosync.conf (``key: value``) and DRBD's files (``key value;``)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from strakes.base.errors import BadInputError
 from strakes.failover.limits import MOST_DEPTH
 
-# An unclosed quotation mark extends to the end of the line, so that matching takes linear time for any text.
+# A quoted string without its closing mark extends to the end of the line. This keeps the matching time linear.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
-# The name of an included file, with wildcards, below the directory of the file that includes it.
+# Path of an included file, with or without wildcards, that cannot leave the directory of the including file.
 _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 
 @dataclass
 class Block:
-    """One section: the ``words`` before its brace, and ``settings`` (key, value) in order, with repetitions."""
+    """One section, such as ``on alpha {...}`` with the ``words`` (alpha,). ``settings``: (key, value) in file order."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -29,15 +29,15 @@ class Block:
         return bool(self.settings or self.blocks)
 
     def get(self, key: str, default: str = "") -> str:
-        """Return the last value of a key, which is the one that the programs use."""
+        """Return the last value of a key: Corosync and DRBD ignore earlier ones. Return the default if it is absent."""
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
-        """Return all blocks of this name directly within this one."""
+        """Return the child blocks with this name."""
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return the blocks of this name merged into one; an empty block if there are none."""
+        """Return one block that merges all child blocks with this name. It is empty if no child has the name."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -46,7 +46,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, block) for the blocks at all depths; ``path`` is the names that lead to the block."""
+        """Yield (path, block) for all nested blocks. The path ``quorum device`` is the block device inside quorum."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -54,16 +54,16 @@ class Block:
 
 
 def read_corosync(text: str, where: str) -> Block:
-    """Return corosync.conf as a tree. Raises BadInputError for braces that do not match."""
+    """Parse corosync.conf and return its root block. Raises BadInputError for braces that do not match."""
     return _tree(_corosync_parts(text, where), where)
 
 
 def read_drbd(text: str, where: str) -> Block:
-    """Return a file of DRBD as a tree. Raises BadInputError for braces that do not match."""
+    """Parse a DRBD file and return its root block. Raises BadInputError for braces that do not match."""
     return _tree(_drbd_parts(text, where), where)
 
 
-# The beginning of a section, its end (None) or a setting, with its place for messages.
+# Position (file and line), and the part there: a section's beginning, a setting (key, value), or None for its end.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -112,9 +112,9 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a file of DRBD with the same words in the same lines, in characters that have one meaning for drbdadm.
+    """Return a DRBD file that is safe to pass to drbdadm. Words keep their lines; unusual characters become ``?``.
 
-    Raises BadInputError for a word that could open a file outside of the directory of this one.
+    Raises BadInputError for a word that could make drbdadm open a file outside of this file's directory.
     """
     lines, before = list[str](), ""
     for line in text.splitlines():
@@ -131,7 +131,7 @@ def rewritten_drbd(text: str) -> str:
             if quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
-                words.append("no")  # otherwise drbdadm reports this machine to LINBIT
+                words.append("no")  # With usage-count yes, drbdadm would report this machine to LINBIT.
             else:
                 words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
             before = token

@@ -1,4 +1,4 @@
-"""The check of a setup: findings of the rules, verdicts of the cluster's programs, and rules that do not apply."""
+"""Check a setup: apply the rules, and let the cluster's own programs verify their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.targets.command import CommandTimeout
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check. ``passed_over``: rules that need a file which this setup does not have."""
+    """The result of a check. ``passed_over``: names of the rules that were skipped because a file is missing."""
 
     where: str
     findings: tuple[RuleFinding, ...]
@@ -31,7 +31,7 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Apply all rules to the setup and to its simulation, and let the cluster's programs verify their files.
+    """Return the result of all rules, and the verdicts of the cluster's own programs on their files.
 
     Raises BadInputError if the check exceeds the processor time that ``strakes.failover.limits`` allows.
     """

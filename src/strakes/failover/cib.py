@@ -16,11 +16,11 @@ from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, 
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
-# Pacemaker's tools refuse a CIB of a newer release, so it is given to them with the version numbers of an old one.
+# Pacemaker's tools refuse a CIB from a newer release, so they get each CIB with these old version numbers.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Sections that every CIB has, but for one that is not checked against Pacemaker's schema.
+# Sections that Pacemaker's schema requires. A hand-written CIB may lack them.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
-# In these elements, the attribute ``id`` is the id of another element.
+# Elements whose attribute ``id`` is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
 
 
@@ -42,13 +42,13 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return the properties of the cluster by their names in Pacemaker 2. If both are given, the newer counts."""
+        """Return the cluster properties by their Pacemaker 2 names. A Pacemaker 3 name in the CIB takes precedence."""
         given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
         plain = {name: value for name, value in given.items() if name not in names}
         return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
-        """Return a copy that tools of any Pacemaker accept: with the properties of Pacemaker 2, and all sections."""
+        """Return a copy that the tools of every Pacemaker release accept. Properties get their Pacemaker 2 names."""
         root = copy.deepcopy(self.root)
         configuration = root.find("./configuration")
         configuration = Xml.SubElement(root, "configuration") if configuration is None else configuration
@@ -59,7 +59,7 @@ class Cib:
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
         for resource in root.iterfind(".//*[@class='nagios']"):
-            # crm_simulate stops at the first action of this class.
+            # crm_simulate aborts at the first action of a resource of class nagios.
             resource.attrib |= {"class": "ocf", "provider": "heartbeat", "type": "Dummy"}
         for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
             for pair in properties.iterfind("./nvpair"):
@@ -68,7 +68,7 @@ class Cib:
         return root
 
     def with_nodes_online(self, names: Iterable[str]) -> Xml.Element:
-        """Return a readable copy with these nodes online and nothing started. Nodes that the CIB lacks are added."""
+        """Return a copy for Pacemaker's tools, with these nodes online and nothing started. Missing nodes are added."""
         root = self.readable()
         root.set("have-quorum", "1")
         for status in root.findall("./status"):
@@ -86,7 +86,7 @@ class Cib:
 
     @cached_property
     def operation_defaults(self) -> dict[str, str]:
-        """Return the default attributes of operations."""
+        """Return the settings of ``op_defaults``, which apply to all operations."""
         return self._merged("./configuration/op_defaults/meta_attributes")
 
     @cached_property
@@ -97,19 +97,19 @@ class Cib:
 
     @cached_property
     def services(self) -> tuple[Primitive, ...]:
-        """Return all resources but the fencing devices."""
+        """Return all resources except fencing devices."""
         return tuple(one for one in self.primitives if one.standard != "stonith")
 
     @cached_property
     def devices(self) -> tuple[Primitive, ...]:
-        """Return the fencing devices that the configuration does not keep stopped."""
+        """Return the fencing devices, except those with ``target-role=Stopped``."""
         return tuple(
             one for one in self.primitives if one.standard == "stonith" and one.meta.get("target-role") != "Stopped"
         )
 
     @cached_property
     def clones(self) -> dict[str, dict[str, str]]:
-        """Return the meta attributes of each clone, by its id."""
+        """Return id -> meta attributes of each clone and bundle."""
         found = {}
         for clone in [*self.root.iter("clone"), *self.root.iter("master")]:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
@@ -121,7 +121,7 @@ class Cib:
         return found
 
     def promotable(self, clone: str) -> bool:
-        """Return whether this is the id of a clone that can have promoted copies."""
+        """Return whether a clone, given by its id, can have promoted copies."""
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     @cached_property
@@ -162,7 +162,7 @@ class Cib:
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
-        """Return all location constraints, a separate one for each rule of a constraint."""
+        """Return all location constraints. A constraint with several rules is split into one constraint per rule."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             role = role_of(element.get("role", ""))
@@ -172,14 +172,14 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                # The time of a rule may be over, as of a ban for some hours.
+                # Rules can expire: crm_resource --ban --lifetime=PT2H writes a rule with an end date.
                 if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
 
     @cached_property
     def colocations(self) -> tuple[Colocation, ...]:
-        """Return all colocations of two resources; a constraint on a set is split into pairs."""
+        """Return all colocation constraints. A constraint on a resource set is split into pairs of resources."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
@@ -195,7 +195,7 @@ class Cib:
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """Return all orders of two actions; a constraint on a set is split into pairs."""
+        """Return all ordering constraints. A constraint on a resource set is split into pairs of actions."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
@@ -214,7 +214,7 @@ class Cib:
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
 
     def levels_of(self, node: str) -> list[tuple[str, ...]]:
-        """Return the ids of the devices of each fencing level of a node, in the order of the levels."""
+        """Return the device ids of each fencing level of a node, in the order in which Pacemaker tries the levels."""
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
@@ -226,12 +226,12 @@ class Cib:
         return [tuple(found[index]) for index in sorted(found)]
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """Return the nodes that a fencing device powers off: from its list and map of hosts, otherwise all nodes."""
+        """Return the nodes that a fencing device powers off: the hosts in its parameters, or all nodes without any."""
         if self.fences_everybody(device):
             return self.nodes
         listed = re.split(r"[\s,;]+", self._hosts(device).strip())
         if device.agent.startswith("external/"):
-            # external/libvirt writes HOST:DOMAIN.
+            # The hostlist of external/libvirt has entries HOST:DOMAIN.
             listed = [name.partition(":")[0] for name in listed]
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
@@ -239,18 +239,18 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Return whether a fencing device may be used for every node: it has no list of hosts, or an unchecked one."""
+        """Return whether a fencing device serves every node: it names no hosts, or has ``pcmk_host_check=none``."""
         named = self._hosts(device) or device.values.get("pcmk_host_map")
         return device.values.get("pcmk_host_check") == "none" or not named
 
     def _hosts(self, device: Primitive) -> str:
-        """Return the list of hosts of a device; without one, the outlet or virtual machine if a node has its name."""
+        """Return the host list of a fencing device. Without a list, return its outlet if a node has the same name."""
         keys = ("pcmk_host_list", "hostlist", "hostname" if device.agent.startswith("external/") else "hostlist")
         outlets = [device.values[key] for key in ("plug", "port") if device.values.get(key) in self.nodes]
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static delay of a device in seconds, for a node (``a:10s;b:0s``) or the longest for any node."""
+        """Return the static delay of a fencing device in seconds: for ``node``, or the longest if node is empty."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:
@@ -259,16 +259,16 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return the time in seconds after which Pacemaker assumes that the watchdog has reset a node without quorum.
+        """Return ``stonith-watchdog-timeout``: seconds after which Pacemaker assumes that a watchdog has reset a node.
 
-        Return 0 if watchdogs are not used, and -1 if Pacemaker derives the time from sbd.
+        It is 0 if watchdogs are not used, and -1 if Pacemaker derives the time from the settings of sbd.
         """
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
 
     @cached_property
     def ties(self) -> Ties:
-        """Return the ties between resources: membership, colocation and order."""
+        """Return the index of groups, colocations and orders between resources."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]
@@ -278,9 +278,9 @@ class Cib:
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
-        """Merge sets of settings. The highest score takes precedence. A set with a rule applies if the rule matches.
+        """Return the settings of several sets of name-value pairs. The set with the highest score takes precedence.
 
-        ``about``: attributes of a resource and of one of its operations, which rules of defaults test.
+        A set with a rule counts only if the rule matches ``about``: attributes of a resource and of its operation.
         """
         found: dict[str, str] = {}
         for block in self._sets(path):
@@ -304,7 +304,7 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
-        """Merge the sets of settings of one element. A set without a rule takes precedence over sets with a rule."""
+        """Return the settings of one element. If it has several sets, the sets without a rule take precedence."""
         blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
         if tag == "instance_attributes":
             blocks.sort(key=lambda block: block.find("./rule") is None)
@@ -321,7 +321,7 @@ class Cib:
             if element.tag == "primitive":
                 yield self._primitive(element, metas, clone, group)
             elif element.tag in ("clone", "master", "bundle", "group"):
-                # A bundle starts its replicas as a clone starts its copies.
+                # The replicas of a bundle count as the copies of a clone.
                 within = (clone, identity) if element.tag == "group" else (identity, group)
                 yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), *within)
 
@@ -385,7 +385,7 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that match a rule, and whether the rule tests nothing but permanent node attributes."""
+        """Return the nodes that match a rule, and whether it tests only permanent node attributes and node names."""
         certain = True
         columns: list[set[str]] = []
         for part in rule:
@@ -404,7 +404,7 @@ class Cib:
         return tuple(node for node in self.nodes if node in chosen), certain
 
     def _with_attribute(self, expression: Xml.Element) -> set[str] | None:
-        """Return the nodes for which an expression is true; None if it tests no permanent attribute and no name."""
+        """Return the nodes for which an expression is true, or None if the CIB does not hold what it tests."""
         name, wanted = expression.get("attribute", ""), expression.get("value")
         given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
         given = {node: node for node in self.nodes} if name == "#uname" else given
@@ -416,13 +416,13 @@ class Cib:
 
 
 def _holds(rule: Xml.Element, test: Callable[[Xml.Element], bool]) -> bool:
-    """Return whether the expressions of a rule, combined by its and/or, pass a test."""
+    """Return whether a rule is true, where ``test`` decides each of its expressions."""
     answers = [_holds(part, test) if part.tag == "rule" else test(part) for part in rule]
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
 
 
 def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether an expression of a rule matches a resource or an operation, whose attributes are ``about``."""
+    """Return whether an expression of a rule matches the resource or operation with the attributes ``about``."""
     keys = [key for key in ("class", "provider", "type", "name", "interval") if key in part.attrib]
     one = about.get(part.tag)
     return one is not None and all(
@@ -445,7 +445,7 @@ def _has_ended(part: Xml.Element) -> bool:
 
 
 def _replicas(bundle: Xml.Element) -> Iterator[str]:
-    """Yield the names of the guest nodes that a bundle starts, one for each replica."""
+    """Yield the names of the guest nodes of a bundle: ID-0 for its first replica, ID-1 for the second."""
     given = [each.get(name, "") for name in REPLICAS for each in bundle if each.get(name)]
     for number in range(min(_number(given[0]), MOST_RESOURCES) if given else 1):
         yield f"{bundle.get('id')}-{number}"
@@ -460,7 +460,7 @@ def _refs(resource_set: Xml.Element) -> list[str]:
 
 
 def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Return pairs (first, then) of (resource, action): between successive sets, and within sequential sets."""
+    """Return the pairs (first, then) of (resource, action) that an ordering constraint on resource sets means."""
     rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
     pairs = []
     for one, row in zip(sets, rows, strict=True):

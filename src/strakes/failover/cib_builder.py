@@ -11,24 +11,24 @@ from strakes.failover.known_options import resource_agents
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
-Member = tuple[str, str]  # of a constraint
+Member = tuple[str, str]  # Member of a constraint: a resource, and its role or action (may be empty).
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a statement: settings, blocks such as ``op NAME`` with their settings, and all other words."""
+    """A parsed statement: ``settings`` (a=b), ``blocks`` such as ``op NAME a=b``, and all other words (``plain``)."""
 
     plain: tuple[str, ...]
     settings: dict[str, str]
     blocks: tuple[tuple[str, str, dict[str, str]], ...]
 
     def block(self, name: str) -> dict[str, str]:
-        """Return the settings of all blocks with this name."""
+        """Return the merged settings of all blocks with this name."""
         return {key: value for block, _, pairs in self.blocks if block == name for key, value in pairs.items()}
 
 
 def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
-    """Sort the words of a statement. The word after the keyword of a block is its argument unless it is a setting."""
+    """Return the parsed words of a statement. ``blocks``: keywords that begin a block, such as ``op`` or ``meta``."""
     plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
     for word in words:
         key, equals, value = word.partition("=")
@@ -39,7 +39,7 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
         elif found and not found[-1][1] and not found[-1][2]:
             found[-1] = (found[-1][0], word, {})
         elif found and found[-1][0] == "op":
-            # pcs takes several operations after one ``op``.
+            # pcs accepts several operations after one ``op``: op start timeout=60s stop timeout=60s.
             found.append(("op", word, {}))
         else:
             plain.append(word)
@@ -49,8 +49,8 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
 class CibBuilder:
     """A CIB under construction.
 
-    ``nodes_assumed``: no statement named the nodes, so they were guessed. ``undefined``: statements that were left out,
-    because they name resources that no statement defines.
+    ``nodes_assumed``: no statement named the nodes, so they were guessed. ``undefined``: descriptions of statements
+    that were left out because they name undefined resources.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class CibBuilder:
         self._set(self._sections[section], tag, section, pairs)
 
     def node(self, name: str, attributes: Pairs | None = None, identity: str = "") -> None:
-        """Add a node if it does not exist, and set its attributes. A node without a known id gets its name as id."""
+        """Add a node if it does not exist, and set its attributes. Without ``identity``, the name becomes its id."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
@@ -102,7 +102,7 @@ class CibBuilder:
         return element
 
     def change(self, identity: str, words: Words) -> None:
-        """Set parameters, meta attributes and operations of a resource."""
+        """Set parameters, meta attributes and operations of an existing resource."""
         element = self.find(identity)
         if element is None:
             return
@@ -121,7 +121,7 @@ class CibBuilder:
         self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
 
     def forget_operations(self, identity: str, names: set[str]) -> None:
-        """Remove the operations of a resource that have one of these names."""
+        """Remove the operations with these names from a resource."""
         element = self.find(identity)
         for operations in element.findall("./operations") if element is not None else ():
             operations[:] = [one for one in operations if one.get("name") not in names]
@@ -146,12 +146,12 @@ class CibBuilder:
         return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
 
     def colocation(self, identity: str, near: Member, far: Member, score: str = "INFINITY") -> None:
-        """Place ``near`` on the node of ``far``; a member is a resource and its role, which may be empty."""
+        """Add a colocation: ``near`` runs on the node of ``far``. Both are (resource, role); role may be empty."""
         given = {"rsc": near[0], "with-rsc": far[0], "score": score, "rsc-role": near[1], "with-rsc-role": far[1]}
         self.constraint("rsc_colocation", identity, given)
 
     def order(self, identity: str, first: Member, then: Member, options: Pairs) -> None:
-        """Order ``then`` after ``first``; a member is a resource and its action, which may be empty."""
+        """Add an order of ``then`` after ``first``. Both are (resource, action); action may be empty."""
         given = {"first": first[0], "then": then[0], "first-action": first[1], "then-action": then[1]}
         self.constraint("rsc_order", identity, given | dict(options))
 
@@ -166,7 +166,7 @@ class CibBuilder:
     def rule(
         self, constraint: Xml.Element, score: str, terms: Iterable[tuple[str, str, str]], operator: str, role: str
     ) -> None:
-        """Add a rule with expressions (attribute, operation, value) to a location."""
+        """Add a rule to a location constraint. ``terms``: its expressions (attribute, operation, value)."""
         identity = f"{constraint.get('id')}-rule"
         given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
         found = Xml.SubElement(constraint, "rule", given)
@@ -183,7 +183,7 @@ class CibBuilder:
         self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
 
     def prune(self) -> None:
-        """Remove groups and clones without members, and constraints on resources that are not defined."""
+        """Remove empty groups, empty clones, and constraints on undefined resources."""
         resources, constraints = self._sections["resources"], self._sections["constraints"]
         for parent in (*resources.findall("./clone"), resources):
             parent[:] = [one for one in parent if one.tag not in ("group", "clone") or set(one.iter("primitive"))]
@@ -197,7 +197,7 @@ class CibBuilder:
                 self.undefined.append(f"{one.get('id')} names {lacking}")
 
     def _statement(self, section: str, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
-        """Add an element. A statement that is given again replaces the first one."""
+        """Add an element to a section. It replaces an earlier element with the same id."""
         parent = self._sections[section]
         parent[:] = [one for one in parent if one.get("id") != identity]
         return self._add(parent, tag, identity, attributes)
@@ -231,7 +231,7 @@ class CibBuilder:
 
 
 def _agent(text: str, standard: str) -> dict[str, str]:
-    """Return the attributes of an agent: ``ocf:heartbeat:IPaddr2``, ``heartbeat:IPaddr2`` or ``IPaddr2``."""
+    """Return class, provider and type of an agent given as ``ocf:heartbeat:IPaddr2`` or only ``IPaddr2``."""
     first, *rest = [part for part in text.split(":") if part]
     if standard:
         return {"class": standard, "type": text.removeprefix(f"{standard}:")}

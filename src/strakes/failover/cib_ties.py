@@ -1,6 +1,6 @@
-"""Ties between resources of a CIB: members of groups, clones and tags, colocations and orders.
+"""Index of the relations between resources of a CIB: groups, clones, tags, colocations and orders.
 
-Rules query ties for every two resources. Indexes keep the time of each query proportional to the size of the CIB.
+Rules ask about every pair of resources. With the index, the time of a query is proportional to the size of the CIB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _INFINITY = float("inf")
 
 
 class Ties:
-    """Groups, colocations and orders of one CIB. ``templates``: primitive -> template. ``tags``: tag -> ids."""
+    """Groups, colocations and orders of one CIB. ``templates``: primitive -> template. ``tags``: tag -> tagged ids."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        # Primitive -> its index in its group.
+        # Id of a primitive -> its position in its group.
         self._place: dict[str, int] = {}
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
@@ -51,7 +51,7 @@ class Ties:
         self._after: dict[str, frozenset[str]] = {}
 
     def members(self, identity: str) -> tuple[Primitive, ...]:
-        """Return the primitives of a primitive, group, clone, template or tag. Tags may contain tags."""
+        """Return the primitives that the id of a primitive, group, clone, template or (nested) tag stands for."""
         found: dict[int, Primitive] = {}
         seen, waiting = {identity}, [identity]
         while waiting:
@@ -65,7 +65,7 @@ class Ties:
         return tuple(found.values())
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether the primitive runs only where the clone is promoted, directly or through other resources."""
+        """Return whether colocations, direct or chained, keep the primitive on the node where the clone is promoted."""
         waiting, seen = [primitive.id, primitive.group, primitive.clone], {""}
         while waiting:
             name = waiting.pop()
@@ -83,14 +83,14 @@ class Ties:
         return False
 
     def waits_for_promotion(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether symmetrical orders make the primitive start only after the clone is promoted."""
+        """Return whether symmetrical orders let the primitive start only after the promotion of the clone."""
         copies = {clone, *(member.id for member in self.members(clone))}
         orders = [order for name in copies for order in self._orders_from[name] if order.first_action == "promote"]
         first = [order.then for order in orders if order.symmetrical]
         return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether ``later`` starts only after ``earlier``, because of their group or of orders."""
+        """Return whether a group or orders let ``later`` start only after ``earlier``."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
@@ -101,9 +101,9 @@ class Ties:
         return later.id in self._after[earlier.id]
 
     def _reached(self, first: Iterable[str], *, symmetrical: bool = False) -> set[str]:
-        """Return all resources that start after ``first``. ``symmetrical`` skips orders that ignore the stop."""
+        """Return ``first`` and all resources that start after it. ``symmetrical`` follows only symmetrical orders."""
         reached, followed, waiting = set[str](), {""}, list(first)
-        # Group -> index of its first reached member.
+        # Id of a group -> position of its first member that was reached.
         from_here: dict[str, int] = {}
         while waiting:
             name = waiting.pop()
@@ -117,7 +117,7 @@ class Ties:
                 waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
-                # Resources that wait for the whole group or clone also wait for this member.
+                # An order after a group or clone is also an order after each of its members.
                 own |= {member.group, member.clone}
             for one in own - followed:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]

@@ -9,21 +9,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-# Unit of time that Pacemaker reads -> its length in seconds.
+# Pacemaker's units of time, each with its length in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
-# Longer times are cut to this number of seconds, so that the result stays finite.
+# Cap for times in seconds, so that sums stay finite.
 _MOST_S = 1e12
 TRUE = ("true", "yes", "on", "1", "y")
 
 
 @cache
 def read_table(name: str) -> Mapping[str, Any]:
-    """Return the contents of a TOML file of this package, such as ``options/drbd``."""
+    """Return the contents of a TOML file of this package. ``name``: path without suffix, such as ``options/drbd``."""
     return tomllib.loads((files("strakes.failover") / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def renamed(kind: str) -> Mapping[str, str]:
-    """Return the Pacemaker 2 names of ``properties`` or ``roles``, by their other names."""
+    """Return other name -> Pacemaker 2 name, for the ``kind`` properties or roles."""
     names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 
@@ -34,7 +34,7 @@ def is_true(text: str) -> bool:
 
 
 def seconds(text: str) -> float:
-    """Return a time, written as Pacemaker accepts it, in seconds; 0 for an invalid text.
+    """Parse a time as Pacemaker does and return it in seconds; 0 for an invalid text.
 
     >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
     (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
@@ -47,7 +47,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Return a score; Pacemaker treats scores of at least a million as INFINITY."""
+    """Parse a score. Scores of a million or more are infinite, as in Pacemaker; an invalid text is 0."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
@@ -55,6 +55,6 @@ def score(text: str) -> float:
 
 
 def role_of(text: str) -> str:
-    """Return the current name of a role, for example Promoted for Master."""
+    """Return the Pacemaker 2 name of a role: Promoted for Master."""
     text = text[:1].upper() + text[1:].lower()
     return renamed("roles").get(text, text)

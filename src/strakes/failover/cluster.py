@@ -1,4 +1,4 @@
-"""A cluster as its administrator describes it: nodes, networks, devices, power, and the service to keep up."""
+"""A cluster as its administrator describes it: nodes, networks, power, fencing, and the file system that it serves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address that a text is, or None for a host name and for a zone that no network card has."""
+    """Parse an IP address. Return None for a host name, and for an IPv6 zone that is no name of a network card."""
     try:
         return ipaddress.ip_address(text) if re.fullmatch(r"[\w.:%-]+", text, re.ASCII) else None
     except ValueError:
@@ -17,16 +17,16 @@ def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | N
 
 
 def is_address(text: str) -> bool:
-    """Return whether the text is an IP address and not a host name."""
+    """Return whether the text is an IP address; False for a host name."""
     return read_address(text) is not None
 
 
 @dataclass(frozen=True)
 class Network:
-    """One network.
+    """One network of the cluster.
 
     ``switch``: name of the switch, empty for a direct cable. ``stands_in_for``: the part of older designs that this
-    network replaces. ``interface``: name of the nodes' network card, if the cluster monitors the card.
+    network replaces. ``interface``: network card of every node that the cluster monitors; empty for no monitoring.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Bmc:
-    """The IPMI controller of a node; ``password_script`` prints the password. ``address`` may be empty."""
+    """The IPMI controller (BMC) of a node. ``password_script``: program that prints the password."""
 
     address: str
     network: str
@@ -56,10 +56,10 @@ class Bmc:
 
 @dataclass(frozen=True)
 class Pdu:
-    """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
+    """A switched power outlet. It can power a node off even when the node's BMC has no power.
 
-    SNMP before version 3 needs only ``community``. All others need ``user`` and ``password_script``, a program that
-    prints the password.
+    SNMP versions 1 and 2c need only ``community``. All other outlets need ``user`` and ``password_script``, a program
+    that prints the password.
     """
 
     agent: str
@@ -80,7 +80,7 @@ class Pdu:
 
 @dataclass(frozen=True)
 class Node:
-    """One server. Each of its ``power_feeds`` suffices. With ``quorum_only`` it has a vote and serves nothing."""
+    """One server. One of its ``power_feeds`` keeps it on. A ``quorum_only`` node has a vote and runs no services."""
 
     name: str
     addresses: dict[str, str]
@@ -92,11 +92,11 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """One device and the service on this device.
+    """A target: one device and the service that uses it, such as a Lustre OST.
 
-    ``address``: movable address of the service (``ADDRESS/BITS``). ``devices``: node -> disk below DRBD, or shared
-    disk, which has the same name on both nodes; empty for a ZFS ``pool``, which consists of ``vdevs``. ``nodes``: nodes
-    that can serve the target.
+    ``address``: movable IP address of the service (``ADDRESS/BITS``). ``devices``: node -> disk below DRBD, or node ->
+    shared disk (same name on all nodes); empty for a ZFS ``pool``. ``vdevs``: disks of the pool. ``nodes``: nodes that
+    can serve the target.
     """
 
     name: str
@@ -118,23 +118,23 @@ class ServedTarget:
 
     @property
     def replicated(self) -> bool:
-        """Return whether DRBD keeps a copy on each node; otherwise both nodes reach the same disks."""
+        """Return whether DRBD keeps a copy on each node. If not, the nodes share the disks of the target."""
         return not self.shared
 
     @property
     def on_shared_disks(self) -> bool:
-        """Return whether the target is on disks that several nodes reach."""
+        """Return whether the target uses disks that are attached to several nodes."""
         return self.shared and bool(self.devices or self.pool)
 
     @property
     def device(self) -> str:
-        """Return the device that is formatted and mounted."""
+        """Return the path of the device that is formatted and mounted."""
         if self.pool:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
 
     def partners(self, node: str) -> tuple[str, ...]:
-        """Return the other nodes that can serve the target."""
+        """Return the nodes that can serve the target, except the given node."""
         return tuple(name for name in self.nodes if name != node)
 
 
@@ -142,9 +142,9 @@ class ServedTarget:
 class FileSystem:
     """The file system that the cluster serves.
 
-    ``recovery_hard_s``, ``recovery_soft_s``: 0 to calculate these limits from the number of clients. ``watch``:
-    addresses on the clients' network that always answer; if a node reaches fewer of these than its partner, its
-    services move to the partner. ``mgs``: NIDs of a Lustre MGS in another cluster.
+    ``recovery_hard_s``, ``recovery_soft_s``: Lustre's recovery limits in seconds; 0 calculates them from ``clients``.
+    ``watch``: addresses on the clients' network that always answer. If a node reaches fewer of the addresses than its
+    partner, its services move to the partner. ``mgs``: NIDs of a Lustre MGS in another cluster.
     """
 
     kind: str
@@ -169,7 +169,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The whole description: ``quorum_host`` (may be empty), ``survivor`` (wins the fencing race), and all parts."""
+    """The whole cluster. ``quorum_host``: host of the quorum device, or empty. ``survivor``: wins the fencing race."""
 
     name: str
     drbd: str = "9"
@@ -195,7 +195,7 @@ class Cluster:
 
     @cached_property
     def servers(self) -> tuple[Node, ...]:
-        """Return the nodes that can serve something."""
+        """Return the nodes that can serve a target."""
         return tuple(node for node in self.nodes if not node.quorum_only)
 
     @cached_property
@@ -210,7 +210,7 @@ class Cluster:
 
     @property
     def two_node(self) -> bool:
-        """Return whether there are only two nodes and each may continue alone."""
+        """Return whether the cluster has two nodes and no quorum device, so that one node may continue alone."""
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:

@@ -1,4 +1,4 @@
-"""Facts of the cluster, its nodes, Corosync, sbd and DRBD, and of the files and settings of nodes."""
+"""Facts that rules test: about the cluster, its nodes, Corosync, sbd, DRBD, and settings in files of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 
 
 def cluster(setup: Setup) -> Iterator[Thing]:
-    """Yield the cluster."""
+    """Yield the cluster as one thing whose facts are its properties and deduced values such as its node count."""
     cib = setup.pacemaker
     deduced: Table = {
         "number of nodes": str(len(setup.node_names)),
@@ -38,7 +38,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
 
 
 def nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the nodes."""
+    """Yield each node; its facts are its node attributes, and whether it is fenced or only votes."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     for name in setup.node_names:
@@ -50,7 +50,7 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 
 
 def membership(setup: Setup) -> Iterator[Thing]:
-    """Yield Corosync's configuration."""
+    """Yield corosync.conf as one thing; its facts are its settings and counts of nodes, links and votes."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
@@ -67,14 +67,14 @@ def membership(setup: Setup) -> Iterator[Thing]:
 
 
 def _setting(block: Block, name: str) -> tuple[str, ...]:
-    """Return a setting of a file in braces: ``quorum.device.model`` is ``model`` of the section device in quorum."""
+    """Return the value of a setting as a tuple. ``quorum.device.model``: ``model`` in section device of quorum."""
     *path, key = name.split(".")
     settings = reduce(Block.one, path, block).settings
     return tuple(value for name, value in reversed(settings) if name == key)[:1]
 
 
 def sbd(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings of sbd."""
+    """Yield sbd as one thing; its facts are its settings, and how its disks and watchdog relate to other files."""
     disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
     devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
@@ -94,7 +94,7 @@ def sbd(setup: Setup) -> Iterator[Thing]:
 
 
 def states(setup: Setup) -> Iterator[Thing]:
-    """Yield the elements of crm_mon's output, and the lines of the other programs that show a state."""
+    """Yield each element of crm_mon's output, and each line from corosync-cfgtool, drbdsetup and /proc/drbd."""
     devices = {one.id for one in setup.devices}
     root = Xml.fromstring(setup.texts["state/crm_mon"])
     for one in (one for path in _ELEMENTS for one in root.iterfind(path)):
@@ -109,13 +109,13 @@ def states(setup: Setup) -> Iterator[Thing]:
 
 
 def settings(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings in files of nodes."""
+    """Yield each setting in the files of nodes, with its table, name and value as facts."""
     for given in settings_of_nodes(setup):
         yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
 
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
-    """Yield the resources."""
+    """Yield each DRBD resource; its facts are its options, and deduced values such as the number of its hosts."""
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {

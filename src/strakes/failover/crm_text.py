@@ -12,7 +12,7 @@ from strakes.failover.cib_builder import CibBuilder, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-# Maximum length of a line in characters: the time of shlex grows with the square of the longest word.
+# Maximum length of a line in characters, because the time of shlex grows with the square of the longest word.
 _MOST_LINE = 65536
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
@@ -22,10 +22,10 @@ STATEMENT = re.compile(
 
 
 def read_crm(text: str) -> CibBuilder:
-    """Return the CIB that the statements describe; unknown statements are skipped."""
+    """Return the CIB that crm statements describe. Unknown statements are skipped."""
     builder = CibBuilder()
     statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
-    # Groups and clones may be defined before their members, so members are added first.
+    # A text may define groups and clones before their members, so the members are added first.
     for stage in _STAGES:
         for keyword, *rest in statements:
             if keyword in stage:
@@ -34,7 +34,7 @@ def read_crm(text: str) -> CibBuilder:
     return builder
 
 
-# The prompt of a shell before a command, as in ``[root@z1 ~]# pcs`` and ``z1:~ # crm``.
+# A shell prompt before a command, such as ``[root@z1 ~]#`` in ``[root@z1 ~]# pcs status``.
 PROMPT = re.compile(r"(?m)^[ \t]*(?:\[[^\]\n]{1,80}\]|[\w.@-]{1,80}:\S{1,80})[ \t]?[#>$][ \t]+(?=(?:pcs|crm)\s)")
 
 
@@ -43,13 +43,13 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-# Maximum size of a script that is expanded, and number of words of a loop. Both limit the result to about 30 MB.
+# Limits on the expansion of a script, in bytes and in words of a loop. Together they limit the result to about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
-_MOST_WORDS_OF_LOOP = 16  # the size of the result grows in proportion
+_MOST_WORDS_OF_LOOP = 16
 
 
 def expanded(script: str) -> str:
-    """Return a script with the values of its variables, and with its loops over words written out.
+    """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled.
 
     >>> expanded("A=x\\nfor n in $A y; do\\npcs $n\\ndone")
     'A=x\\npcs x\\npcs y'
@@ -74,7 +74,7 @@ def _with_values(text: str, values: Mapping[str, str]) -> str:
 
 
 def split_words(line: str, *, comments: bool = True) -> list[str]:
-    """Split a line as a shell does, or at spaces if its quotes do not match or it is too long for a command."""
+    """Split a line into words as a shell does. If its quotes do not match or it is very long, split it at spaces."""
     if len(line) > _MOST_LINE:
         return line.split()
     try:
@@ -85,7 +85,7 @@ def split_words(line: str, *, comments: bool = True) -> list[str]:
 
 def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        # In the syntax of crm, # does not begin a comment: #uname is an attribute.
+        # In crm statements, # within a line does not begin a comment: #uname is a node attribute.
         bare = _PREFIX.sub("", line, count=1)
         if len(bare) <= _MOST_LINE and bare.strip() and not bare.lstrip().startswith("#"):
             yield split_words(bare, comments=False)
@@ -120,11 +120,11 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
-    """``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``."""
+    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``."""
     identity, resource, *rest = [word for word in words if word not in ("{", "}")]
     read = read_words([word for word in rest if word != "rule"], ())
     role = read.settings.get("role", "")
-    # Only the first number is the score: a rule may compare with another one.
+    # Only the first number is the score. Later numbers belong to expressions, such as pingd lt 1.
     scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
     others, score = list(read.plain), _infinite(scored or "inf")
     if scored:
@@ -140,7 +140,7 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
 
 
 def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the expressions of a rule, ``ATTRIBUTE OPERATION VALUE`` or ``defined ATTRIBUTE``."""
+    """Yield (attribute, operation, value) for each expression of a rule; ``defined ATTRIBUTE`` has an empty value."""
     for text in re.split(r"\s(?:and|or)\s", " ".join(words)):
         parts = text.split()
         if len(parts) == 2 and parts[0] in ("defined", "not_defined"):
@@ -150,7 +150,7 @@ def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
-    """Return the score of a constraint, its members with their roles or actions, and its settings."""
+    """Return the score (or ``usual``), the members as (resource, role or action), and the settings of a constraint."""
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
     members = [word.partition(":")[::2] for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
@@ -192,7 +192,7 @@ def _topology(builder: CibBuilder, words: list[str]) -> None:
 
 
 def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    """Return the reader of a statement that sets properties or defaults: ``[id=ID] [meta] NAME=VALUE ...``."""
+    """Return a function that reads ``[id=ID] [meta] NAME=VALUE ...`` into a section of properties or defaults."""
 
     def read(builder: CibBuilder, words: list[str]) -> None:
         found = read_words((word for word in words if word != "meta"), ()).settings
@@ -206,7 +206,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": _group,
-    # The position in the group is ignored.
+    # modgroup can also name a position in the group, which is ignored.
     "modgroup": lambda builder, words: builder.group(words[0], words[2:3] if words[1] == "add" else ()),
     "clone": _clone,
     "ms": partial(_clone, promotable=True),

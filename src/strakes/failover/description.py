@@ -1,4 +1,4 @@
-"""Reader of ``cluster.toml``. The keys of its tables are the fields of the dataclasses in ``cluster``."""
+"""Reader of ``cluster.toml``. The keys of the TOML tables are the fields of the dataclasses in ``cluster``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 _COROSYNC_PORTS = (5404, 5405, 5406)
-# Maximum number of nodes, not counting remote nodes, as in the manual of the Red Hat High Availability Add-On.
+# Maximum number of nodes without remote nodes, from the manual of the Red Hat High Availability Add-On.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# These texts are copied into configuration files without quoting.
+# Texts that match these two patterns need no quoting in configuration files.
 _WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
@@ -33,7 +33,7 @@ def _one_of(*words: str) -> tuple[str, str]:
     return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
 
 
-# The pattern of the valid texts of a field, and their description. Any text is valid for other fields.
+# Field of a dataclass -> pattern of its valid texts, and a description of them. Other fields accept any text.
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
     "Bmc.user": _WORD,
@@ -51,8 +51,8 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
-_MOST = (1 << 31) - 1  # Pacemaker parses numbers as 32 bits (manual page)
-# Field -> its smallest valid number.
+# Largest valid number: Pacemaker parses numbers as 32 bits (manual page).
+_MOST = (1 << 31) - 1
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {
     str: "a text",
@@ -65,17 +65,17 @@ _SHAPES: Mapping[object, str] = {
 
 @dataclass(frozen=True)
 class _Table:
-    """One table of the file. ``where``: file and table, for messages."""
+    """One TOML table of the file. ``where``: names the file and the table in messages."""
 
     values: dict[str, Any]
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return a dataclass whose fields are the keys of this table.
+        """Return an instance of a dataclass, with the keys of this table as its fields.
 
-        ``given``: values of fields that are not keys of the file. ``inner``: keys that the caller reads.
-        ``needs``: keys that must be present although their field has a default. Raises BadInputError for a key that
-        is unknown, missing or wrong.
+        ``given``: values of fields that the file does not have. ``inner``: keys that the caller reads. ``needs``: keys
+        that are required although their field has a default. Raises BadInputError for a key that is unknown, missing
+        or invalid.
         """
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
@@ -90,14 +90,14 @@ class _Table:
         return kind(**found, **given)
 
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
-        """Return the value of a key. Raises BadInputError if it is missing, or not of this type or pattern."""
+        """Return the value of a key. Raises BadInputError if it is missing or has a wrong type or pattern."""
         value: Any = self.values.get(key)
         least = _LEAST.get(name, 0)
         pattern, wanted = _VALID.get(
             name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
         )
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        # Texts are written to files in which each line is a setting, and to XML, which cannot hold NUL.
+        # Texts are copied into files with one setting per line, and into XML, which cannot hold NUL.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         if shape is str:
@@ -115,7 +115,7 @@ class _Table:
         return parse_seconds(value) if shape is float else tuple(value) if isinstance(value, list) else value
 
     def refuse_others(self, *keys: str) -> None:
-        """Raise BadInputError for the first key that is not one of these."""
+        """Raise BadInputError for the first key that is not in ``keys``."""
         for key in self.values:
             if key not in keys:
                 near = nearest_word(key, keys)
@@ -124,21 +124,21 @@ class _Table:
                 raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=remedy)
 
     def table(self, key: str, value: Any = None) -> _Table:
-        """Return a table in this one. Raises BadInputError if it is missing."""
+        """Return the inner table of a key. Raises BadInputError if it is missing."""
         value = self.values.get(key) if value is None else value
         if not isinstance(value, Mapping):
             raise BadInputError("expected a table", where=f"{self.where}: {key}", why=f"it is {value!r}")
         return _Table(dict(value), f"{self.where}: {key}")
 
     def tables(self, key: str) -> list[_Table]:
-        """Return a list of tables. Raises BadInputError for anything else."""
+        """Return the inner tables of a key, such as ``[[target]]``. Raises BadInputError for anything else."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(key, value, f"[[{key}]] tables")
         return [self.table(f"{key} {number}", one) for number, one in enumerate(value, 1)]
 
     def require(self, right: object, key: str, wanted: str) -> None:
-        """Raise BadInputError for a wrong value of a key."""
+        """Raise BadInputError for the value of a key if ``right`` is false."""
         if not right:
             raise self.wrong(key, self.values.get(key), wanted)
 
@@ -160,12 +160,12 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def read_description(path: Path) -> Cluster:
-    """Read a description. Raises BadInputError with the file, the key and the reason."""
+    """Read cluster.toml and return the cluster. Raises BadInputError with the file, the key and the reason."""
     return described(read_toml(path, "the description", "cluster"))
 
 
 def described(file: TomlFile) -> Cluster:
-    """Return the cluster of a description that is already read. Raises BadInputError with the key and the reason."""
+    """Return the cluster from the parsed tables of cluster.toml. Raises BadInputError with the key and the reason."""
     top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
     listed = top.table("network", top.values.get("network", {}))
@@ -214,7 +214,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     bmc = controller.read(Bmc)
     pdus = []
     for one in table.tables("pdu"):
-        # Only SNMP outlets have a version. SNMP before version 3 needs only a community.
+        # Only outlets with SNMP have a version. SNMP 1 and 2c need a community, SNMP 3 a user.
         plain = {} if "snmp" in str(one.values.get("agent")) else {"snmp_version": ""}
         if one.values.get("snmp_version") in ("1", "2c"):
             pdu = one.read(Pdu, needs=("community",), user="", password_script="", **plain)
@@ -282,10 +282,10 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
 
 
 def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
-    """Return the storage of a target, as fields of ``ServedTarget``.
+    """Return the fields of ``ServedTarget`` that describe the storage of a target.
 
-    The file gives ``devices`` (one on each node, replicated by DRBD), ``device`` (a disk that both nodes share), or
-    ``pool`` with ``vdevs`` (ZFS).
+    The file has one of three forms: ``devices`` (one disk per node, replicated by DRBD), ``device`` (a disk that both
+    nodes share), or ``pool`` with ``vdevs`` (ZFS).
     """
     if not table.values.keys() & {"device", "pool"}:
         devices = table.value("devices", dict[str, str])
@@ -384,7 +384,7 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
 
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    """Find services or a quorum device that have the address of a node, and service addresses outside all networks."""
+    """Find addresses of services or of the quorum device that are taken, and service addresses outside all networks."""
     taken = {
         address: node.name
         for node in cluster.nodes

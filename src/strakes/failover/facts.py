@@ -1,4 +1,4 @@
-"""Things that rules check, such as a node or a resource, with their named facts; and the tests of facts in rules.
+"""Things that rules check, such as nodes or resources, their facts (named values), and the tests of facts.
 
 A fact has any number of values, including none. A test holds if at least one value passes. The tests:
 
@@ -26,19 +26,19 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing that a rule checks. The text of a finding about this thing begins with ``where``."""
+    """One thing that a rule checks. ``where``: beginning of each finding about it. ``fact``: name -> values."""
 
     where: str
     fact: Facts
 
 
 def yes(condition: object) -> str:
-    """Return "yes" for a true condition; otherwise an empty text, so that the fact has no value."""
+    """Return "yes" for a true condition. Otherwise return an empty text, which counts as no value of a fact."""
     return "yes" if condition else ""
 
 
 def facts(*tables: Table) -> Facts:
-    """Return the facts of several tables. Later tables take precedence; an empty text counts as no value."""
+    """Return a function that maps the name of a fact to its values. Later tables replace the facts of earlier ones."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():
@@ -48,7 +48,7 @@ def facts(*tables: Table) -> Facts:
 
 
 def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    """Yield (key, first owner, other owner) for each key that several owners have."""
+    """Yield (key, first owner, other owner) for each key with several owners. ``rows``: (key, owner)."""
     first: dict[_Key, str] = {}
     for key, owner in dict.fromkeys(rows):
         if first.setdefault(key, owner) != owner:
@@ -66,19 +66,19 @@ RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def number(text: str) -> float | None:
-    """Return a number, a score or a time in seconds, or None for an invalid text."""
+    """Parse a number, a score or a time (in seconds). Return None for an invalid text."""
     if re.fullmatch(r"[+-]?(\d{1,15}(\.\d+)?|INFINITY|inf)", text):
         return score(text) if "I" in text else float(text)
     return seconds(text) if re.match(r"(\d|PT\d)", text) else None
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Return whether all conditions hold for these facts."""
+    """Return whether all conditions (name of a fact -> test) hold for the facts of a thing."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Return whether a test holds for the values of one fact."""
+    """Return whether a test holds for the values of one fact. ``facts``: other facts that the test may name."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

@@ -34,20 +34,20 @@ _KINDS = {
     "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# Minimum similarity of a misspelling to a known name. With difflib's default of 0.6, more names are confused.
+# Minimum similarity (0 to 1) of a misspelling to a known name. difflib's default of 0.6 confuses more names.
 _SIMILAR = 0.75
-# Time limit for the metadata of an agent.
+# Time limit in seconds for crm_resource to print the metadata of an agent.
 _ASK_S = 5.0
-# Agents whose metadata are asked for. crm_resource runs the agent, and a path could lead to any program.
+# Names of agents that crm_resource may run to get their metadata. A name with a path could start any program.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """An option of a program or agent.
 
-    ``kind``: a key of ``_KINDS``, a range such as ``1..9``, or words such as ``yes|no``; ``#`` in words means a number.
-    An empty kind allows any text. The value of a ``unique`` option must differ between resources.
+    ``kind``: its valid values, as a named kind (``time``), a range (``1..9``) or words (``yes|no``, where ``#`` is any
+    number). An empty kind allows any text. Two resources must not have the same value of a ``unique`` option.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Option:
     unique: bool = False
 
     def complaint(self, value: str) -> str:
-        """Return a description of the valid values if this value is invalid, otherwise an empty text."""
+        """Return an empty text for a valid value, or a description of the valid values."""
         if not self.kind or value.startswith("lrm://"):
             return ""
         if "|" in self.kind:
@@ -73,7 +73,7 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """Return the limits that a number violates, or an empty text. The letter after limits is the default unit."""
+    """Return the limits that a number violates, or an empty text. ``kind``: ``1..9``, or ``1..9k`` for KiB."""
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
     assert bounds
@@ -94,14 +94,14 @@ def _tables() -> Mapping[str, str]:
 
 
 def _words(section: str) -> Iterator[str]:
-    """Yield the words of a section, with references to other sections, such as @ssh, expanded."""
+    """Yield the words of a section of the tables. A word such as @ssh is replaced by the words of that section."""
     for word in _tables().get(section, "").split():
         yield from _words(word) if word.startswith("@") else (word,)
 
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return name -> option of all these sections; empty if no section is known."""
+    """Return name -> option for the options in the given sections of the tables. Unknown sections add nothing."""
     found = {}
     for section in sections:
         for word in _words(section):
@@ -114,20 +114,20 @@ def options_of(*sections: str) -> Mapping[str, Option]:
 
 @cache
 def advised_times(agent: str) -> Mapping[str, float]:
-    """Return operation -> advised time-out in seconds of an agent (PROVIDER:TYPE); empty without a table."""
+    """Return operation -> advised time-out in seconds for an agent (PROVIDER:TYPE); empty for an unknown agent."""
     words = _tables().get(f"times of {agent}", "").split()
     return {name: float(limit) for name, _, limit in (word.partition("=") for word in words)}
 
 
 @cache
 def newer_names() -> Mapping[str, str]:
-    """Return names that newer releases have replaced, each with its replacement."""
+    """Return old name -> current name, for names that newer releases have replaced."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 
 
 @cache
 def resource_agents() -> tuple[str, ...]:
-    """Return the agents of resources as PROVIDER:TYPE."""
+    """Return the names of the known resource agents as PROVIDER:TYPE."""
     return tuple(name for name in _tables() if re.fullmatch(r"[a-z]+:[\w-]+", name))
 
 
@@ -140,7 +140,7 @@ def fencing_agents() -> tuple[str, ...]:
 
 @cache
 def _installed(agent: str) -> frozenset[str]:
-    """Return the parameters in the metadata of an installed agent; empty if the metadata cannot be read."""
+    """Return the names of the parameters of an installed agent; empty if its metadata cannot be read."""
     try:
         answer = run(["crm_resource", "--show-metadata", agent], _ASK_S) if _AGENT.fullmatch(agent) else None
         named = Xml.fromstring(answer.stdout) if answer and answer.status == 0 else Xml.Element("none")
@@ -150,21 +150,21 @@ def _installed(agent: str) -> frozenset[str]:
 
 
 def installed_options(one: Primitive) -> frozenset[str]:
-    """Return the parameters of the agent of a resource as installed on this machine."""
+    """Return the names of the parameters of a resource's agent, if the agent is installed on this machine."""
     return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that an unknown name resembles, or an empty text."""
+    """Return the known name that is most similar to an unknown name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # difflib may miss two swapped letters in a short name.
+    # difflib rates short names with two swapped letters as dissimilar.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs by one letter (no digit), two swapped letters or case, or an empty text."""
+    """Return a known name that differs only by case, by one letter or by two swapped letters, or an empty text."""
     alike = (other for other in known if other != name)
     return next((other for other in alike if other.lower() == name.lower() or _one_letter(name, other)), "")
 

@@ -1,4 +1,4 @@
-"""Limits on the size of a configuration: far above real clusters, and low enough for an answer within seconds."""
+"""Limits on the size of a configuration. They are far above real clusters, and keep a check within seconds."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum number of resources, DRBD resources and nodes. Rules compare them in pairs: twice the number takes 4 times.
-MOST_RESOURCES = 1000
-_MOST_PAIRS = 5000  # constraints between two resources; the time of rules grows at least in proportion
-# Maximum depth of nested parts. Some readers call themselves for each level, by default of Python at most 1,000 times.
+# Maximum numbers of resources (or nodes), and of constraints between two resources. The time of the rules grows with
+# the square of the number of resources, and in proportion to the number of constraints.
+MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
+# Maximum depth of nested elements. Recursive readers need a frame per level, and Python allows 1,000 frames.
 MOST_DEPTH = 100
-_MOST_ATTRIBUTES = 256  # of an element; with twice the number, Pacemaker's tools take four times as long
-# Lower maximum numbers for Pacemaker's tools, which a check calls dozens of times.
-_MOST_ASKED_RESOURCES = 60  # up to 40 failures are simulated, all within 20 seconds
-_MOST_ASKED_PAIRS = 1000  # the time of each simulation grows in proportion
-_MOST_ASKED_ELEMENTS = 20_000  # the time to read and check them grows in proportion
-_MOST_COPIES = 3000  # of resources in clones and bundles; with three times the number, a simulation takes seconds
-# Attributes that set the number of replicas of a bundle.
+# Maximum number of attributes of an element. The time of Pacemaker's tools grows with its square.
+_MOST_ATTRIBUTES = 256
+# Lower limits for a simulation, because a check runs up to 40 simulations within 20 s. The time of a simulation grows
+# in proportion to the numbers of resources, constraints and elements of the CIB.
+_MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
+# Maximum number of copies of resources in clones and bundles. With three times the number, a simulation takes seconds.
+_MOST_COPIES = 3000
 REPLICAS = ("replicas", "promoted-max", "masters")
-# Processor time of a check in seconds; only hostile configurations need more.
+# Maximum processor time of a check in seconds. Only hostile configurations need more.
 _MOST_S = 8.0
 # Time limit in seconds for matching one pattern of the configuration.
 _MOMENT_S = 1.0
 
 
 def too_much(cib: Xml.Element) -> str:
-    """Return why a CIB is too large to be checked, or an empty text."""
+    """Return the reason why a CIB is too large to be checked, or an empty text."""
     if _deeper_than(cib, MOST_DEPTH):
         return f"its elements are nested more than {MOST_DEPTH} deep"
     if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
@@ -40,16 +40,16 @@ def too_much(cib: Xml.Element) -> str:
 
 
 def too_much_to_ask(cib: Xml.Element) -> str:
-    """Return why a CIB is too large for the policy engine, or an empty text."""
+    """Return the reason why a CIB is too large to be simulated, or an empty text."""
     if sum(1 for _ in cib.iter()) > _MOST_ASKED_ELEMENTS:
         return f"it has more than {_MOST_ASKED_ELEMENTS} elements"
     return too_many_copies(cib) or _more_than(cib, _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS)
 
 
 def too_many_copies(cib: Xml.Element) -> str:
-    """Return why the clones and bundles of a CIB are too large for the policy engine, or an empty text.
+    """Return the reason why a CIB has too many copies of resources to be simulated, or an empty text.
 
-    The largest number of copies in the CIB counts for all of them, because defaults and references can set it.
+    Every clone is assumed to have the largest number of copies in the CIB, because defaults may set the number.
     """
     given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
     given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in REPLICAS]
@@ -60,7 +60,7 @@ def too_many_copies(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Raise BadInputError in the body when it has used the allowed processor time. Works only in the main thread."""
+    """Return a context that raises BadInputError if its body exceeds the processor time limit. Main thread only."""
     why = f"reading it and deciding its rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -68,9 +68,9 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` in the body after ``seconds`` of a timer (``signal.ITIMER_*``) that sends the signal ``number``.
+    """Raise ``error`` in the body of the context after ``seconds``. ``timer``: ITIMER_*; ``number``: its signal.
 
-    Works only in the main thread, because other threads get no signals. A limit inside another one pauses its timer.
+    It works only in the main thread, because other threads get no signals. An inner context pauses the outer timer.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -80,7 +80,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
         raise error
 
     before = signal.signal(number, stop)
-    # The timer repeats every second, because the interrupted code may catch the error.
+    # The timer repeats every second in case the interrupted code catches the error.
     outer = signal.setitimer(timer, seconds, 1.0)
     try:
         yield
@@ -90,7 +90,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a regular expression matches in a name. Raises BadInputError if it is invalid or too slow."""
+    """Return whether a regular expression matches part of a name. Raises BadInputError if it is invalid or slow."""
     why, remedy = f"it was not decided within {_MOMENT_S:g} s", "Name the nodes or resources instead."
     slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
@@ -113,7 +113,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A constraint on a set relates each member to every other member.
+    # A constraint on a resource set stands for pairs of its members, whose number grows with the square of its size.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

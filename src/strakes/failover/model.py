@@ -1,4 +1,4 @@
-"""Model of a cluster from any source: its services, and its description, inferred if there is no cluster.toml.
+"""Model of a cluster: its services, and its description, which is inferred if no cluster.toml exists.
 
 The files of a cluster become a ``Setup`` (the Pacemaker configuration as ``Cib``, corosync.conf as ``Block``, DRBD's
 files as ``Resource``). Readers turn other sources into these forms: ``crm configure`` text, lists of ``pcs`` commands,
@@ -26,11 +26,11 @@ _FENCING = "fencing network"
 
 @dataclass(frozen=True)
 class Service:
-    """Resources that always run on one node together: one thing that the cluster serves.
+    """A service: resources that always run together on one node, and fail over together.
 
-    ``name``: id of the group, or of the first resource. ``copies``: copies of the promotable clones that must be
-    promoted where the service runs; ``members``: all other resources. ``nodes``: nodes that may run the service.
-    ``replicated``: names of DRBD resources. ``pools``: names of ZFS pools. ``addresses``: movable addresses.
+    ``name``: id of the group, or of the first resource. ``copies``: members of promotable clones (such as DRBD
+    resources) that must be promoted where the service runs. ``members``: all other resources. ``nodes``: nodes that may
+    run the service. ``replicated``: names of DRBD resources. ``pools``: names of ZFS pools. ``addresses``: movable IPs.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Service:
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
-        """Return the members, then the copies that must be promoted where they run."""
+        """Return all resources of the service: its members, then its promoted copies."""
         return (*self.members, *self.copies)
 
     @property
@@ -55,14 +55,14 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: sentences about facts that no file gives and that were assumed."""
+    """The cluster and its services. ``assumed``: one sentence about each assumption that replaces a missing file."""
 
     cluster: Cluster
     services: tuple[Service, ...]
     assumed: tuple[str, ...] = ()
 
     def services_by_target(self) -> dict[str, Service]:
-        """Return the service of each target: the one with its name, DRBD resource, pool, mount point or address."""
+        """Return target -> service with the same name, DRBD resource, ZFS pool, mount point or address."""
         found = {}
         for target in self.cluster.targets:
             service = next((one for one in self.services if _is_of(one, target)), None)
@@ -83,19 +83,19 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def model_of(setup: Setup) -> ClusterModel:
-    """Return the model of a setup. Parts of the model without a file are empty."""
+    """Return the model of a setup. If a file is missing, the part of the model that it describes is empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
     return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
 
 
 def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
-    """Yield each node that runs Corosync with its address on each link."""
+    """Yield (node, link number -> address) for each node that runs Corosync."""
     cib, links = setup.cib, [links_of(node) for node in nodes_of(setup)]
     listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
-        # Pacemaker knows a node without a name by its host name, so only the order of the ids can match them.
+        # In corosync.conf, nodes may lack names. Pacemaker then uses host names, so nodes are matched by their order.
         listed = dict(zip(named, links, strict=False))
     for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
         yield name, listed.get(name, {})
@@ -116,10 +116,10 @@ def _assumed(setup: Setup) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    """Return the services: resources joined by groups and mandatory colocations.
+    """Return the services: sets of resources that groups and mandatory colocations keep together.
 
-    Fencing devices, agents that only watch, and resources that are kept stopped serve nothing. Plain clones serve only
-    if nothing else does: a cluster file system that all nodes mount.
+    Fencing devices, agents that only monitor, and resources with ``target-role=Stopped`` are left out. Plain clones
+    count only if the cluster has no other service: then they mount a cluster file system on all nodes.
     """
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
@@ -136,7 +136,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        # A colocation with any copy of a clone does not say where the promoted copy is.
+        # A colocation with a clone that names no role allows every node with a copy of the clone, promoted or not.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
             join(one.id for one in (*ends[0], *ends[1]))
@@ -175,7 +175,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
 
 
 def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Cluster:
-    """Return a description of a cluster without a cluster.toml."""
+    """Return a description that is inferred from the other files, for a cluster without a cluster.toml."""
     networks = tuple(_networks(setup, nodes, services))
     return Cluster(
         name="",
@@ -191,7 +191,7 @@ def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Iterator[Network]:
-    """Yield a network for each Corosync link, and separate ones for replication and fencing if needed."""
+    """Yield a network for each Corosync link, and further networks for replication and fencing if needed."""
     replication = [_ip(address) for one in setup.drbd for host in one.hosts for address in host.addresses]
     given: dict[int, list[str]] = {}
     for addresses in nodes.values():
@@ -211,13 +211,13 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _ip(address: str) -> str:
-    """Return the IP address in an address of DRBD: ``ipv4 10.1.0.1:7788`` or ``[::1]:7788``."""
+    """Return the IP address in an address of DRBD: 10.1.0.1 for ``ipv4 10.1.0.1:7788``, ::1 for ``[::1]:7788``."""
     text = address.rsplit(maxsplit=1)[-1] if address.split() else ""
     return text.rpartition(":")[0].strip("[]") if ":" in text else text
 
 
 def _subnet(addresses: list[str]) -> str:
-    """Return the smallest network with these addresses, at least a /24 (IPv6: /64); empty for host names."""
+    """Return the smallest network (but at least a /24, or IPv6 /64) with all addresses; empty for host names."""
     read = [read_address(address) for address in addresses]
     first = read[0] if read else None
     if first is None:
@@ -237,7 +237,7 @@ def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Net
     port = bmc.values.get("ipport", "") if bmc else ""
     outlets = [one for one in devices if is_outlet(one)]
     levels = setup.cib.levels_of(name) if setup.cib else []
-    # Outlets in one fencing level are assumed to be on different power feeds.
+    # A fencing level with several outlets suggests that the node has one power feed per outlet.
     together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
     feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
     pdus = tuple(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Pacemaker's default time-out of an operation in seconds.
+# Pacemaker's default time-out for an operation, in seconds.
 DEFAULT_TIMEOUT_S = 20.0
-# Agents that monitor networks and servers, each with the default name of the node attribute that it sets.
+# Agent that monitors a network or server -> default name of the node attribute that holds its result.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation with effective values: its own, those of ``op_defaults``, or Pacemaker's defaults."""
+    """One operation. Values that it does not set come from ``op_defaults`` or are Pacemaker's defaults."""
 
     name: str
     interval_s: float
@@ -24,13 +24,13 @@ class Operation:
 
     @property
     def repeats(self) -> bool:
-        """Return whether this is a recurring monitor."""
+        """Return whether the operation is a recurring monitor."""
         return self.name == "monitor" and self.interval_s > 0
 
 
 @dataclass(frozen=True)
 class Primitive:
-    """One resource or fencing device, with the ids of its clone and group, and its effective ``meta`` attributes."""
+    """One resource or fencing device. ``clone``, ``group``: ids, or empty. ``meta``: effective meta attributes."""
 
     id: str
     standard: str
@@ -44,57 +44,57 @@ class Primitive:
     default_timeout_s: float = DEFAULT_TIMEOUT_S
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation with this name and, if given, this role, or None."""
+        """Return the first operation with this name (and role, if one is given), or None."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
-        """Return the time-out of an operation in seconds, or the default one if it is not configured."""
+        """Return the time-out of an operation in seconds; the default time-out if the operation is not configured."""
         operation = self.operation(name)
         return operation.timeout_s if operation else self.default_timeout_s
 
     @property
     def watched_attribute(self) -> str:
-        """Return the node attribute that an agent in ``WATCHERS`` sets; empty for any other agent."""
+        """Return the node attribute in which an agent such as ping stores its result; empty for other agents."""
         if self.agent not in WATCHERS:
             return ""
         return self.values.get("name") or WATCHERS[self.agent] or f"ethmonitor-{self.values.get('interface', '')}"
 
     @property
     def is_drbd(self) -> bool:
-        """Return whether this is a DRBD resource."""
+        """Return whether the resource is a DRBD device."""
         return self.agent == "drbd"
 
     @property
     def is_mount(self) -> bool:
-        """Return whether this mounts a file system."""
+        """Return whether the resource mounts a file system."""
         return self.agent in ("Filesystem", "Lustre")
 
     @property
     def is_lustre(self) -> bool:
-        """Return whether this mounts a Lustre target."""
+        """Return whether the resource mounts a Lustre target."""
         return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
 
     @property
     def uses_disk(self) -> bool:
-        """Return whether this mounts a file system or exports a disk to clients."""
+        """Return whether the resource mounts a file system, or exports a disk to clients."""
         return self.is_mount or self.agent == "iSCSILogicalUnit"
 
     @property
     def device(self) -> str:
-        """Return the device that this mounts or exports, or an empty text."""
+        """Return the device that the resource mounts or exports, or an empty text."""
         return self.values.get("device") or self.values.get("target") or self.values.get("path", "")
 
     @property
     def mount_point(self) -> str:
-        """Return the mount point, or an empty text."""
+        """Return the mount point of the resource, or an empty text."""
         return (self.values.get("directory") or self.values.get("mountpoint", "")).rstrip("/")
 
 
 @dataclass(frozen=True)
 class Location:
-    """One preference of resources for some nodes; a negative score keeps resources away from the nodes.
+    """A location constraint: resources prefer some nodes, or avoid them if the score is negative.
 
-    ``certain`` is False if the constraint depends on the time or on anything else that the CIB does not show.
+    ``certain`` is False if the constraint depends on the time or on other values that are not in the CIB.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """Two resources, each with its role, that run on one node; with a negative score, on different nodes."""
+    """A colocation of two (resource, role). They run on the same node, or with a negative score on different nodes."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]
@@ -116,7 +116,7 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
-    """Two actions, of which ``then`` waits for ``first``."""
+    """An order of two actions: ``then_action`` of the resource ``then`` waits for ``first_action`` of ``first``."""
 
     id: str
     first: str

@@ -15,16 +15,16 @@ from strakes.failover.known_options import advised_times
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# Time-out in seconds of the operations of a systemd unit in the metadata that Pacemaker generates.
+# Default time-out, in seconds, of the operations of a systemd unit.
 _SYSTEMD_TIMEOUT_S = 100.0
-# Description of the monitors of agents whose metadata are not in the tables.
+# Marks monitor operations that were added without knowing the agent's metadata.
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all")
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
-    """Return the CIB that the commands create. Commands that do not change the configuration are skipped."""
+    """Return the CIB that a list of pcs commands creates. Commands that change no configuration are skipped."""
     builder = CibBuilder()
     for words in _commands(text):
         for length in (3, 2, 1):
@@ -49,7 +49,7 @@ def _commands(text: str) -> Iterator[list[str]]:
 
 
 def _setup(builder: CibBuilder, words: list[str]) -> None:
-    """``cluster setup NAME NODE [addr=A]... ...``, and ``cluster setup --name NAME NODE,NODE-ring1 ...`` of pcs 0.9."""
+    """Add the nodes of ``cluster setup NAME NODE [addr=A]...``; pcs 0.9: ``setup --name NAME NODE,NODE-ring1 ...``."""
     if "--name" in words:
         place = words.index("--name")
         words = words[:place] + words[place + 2 :]
@@ -66,7 +66,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("--group=") else (word,))]
     group = words[words.index("--group") + 1] if "--group" in words[:-1] else ""
     short = [word[2:] for word in words if word in ("--clone", "--master")]
-    # After the word clone, the word meta may precede the options of the clone.
+    # Options of a clone may follow the word meta, as in: clone meta notify=true.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]
@@ -88,7 +88,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
-    """Make a clone; pcs adds a monitor of each role from the metadata of an agent that can be promoted."""
+    """Make a clone. As in pcs, a promotable clone of an unknown agent also gets a monitor of the promoted role."""
     element = builder.find(member)
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
@@ -96,12 +96,12 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
 
 
 def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (name, settings) of the operations that pcs adds to a resource from the metadata of its agent."""
+    """Yield (name, settings) of the default operations that pcs reads from the metadata of an agent."""
     kind = agent.get("type", "")
     times = {**advised_times(f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
     if agent.get("class") == "systemd":
         times = dict.fromkeys(("start", "stop", "monitor"), _SYSTEMD_TIMEOUT_S)
-    # Most agents advise a monitor interval of 10 s. Without advice in the metadata pcs uses 60 s.
+    # Most agents advise a monitor interval of 10 s. If the metadata advise none, pcs uses 60 s.
     monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
@@ -120,7 +120,7 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    """``resource master MASTER RESOURCE`` of pcs 0.9, which names the clone before the resource."""
+    """Add the clone of ``resource master CLONE RESOURCE``, a command of pcs 0.9."""
     names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
     plain = [name for name in names if name != "meta"]
     _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)
@@ -144,7 +144,7 @@ def _level(builder: CibBuilder, words: list[str]) -> None:
 
 
 def add_location(builder: CibBuilder, words: list[str]) -> None:
-    """Add what ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...`` adds."""
+    """Add the constraints of ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...``."""
     resource, *rest = words
     if resource == "add" and len(rest) > 2:
         score = rest[3] if len(rest) > 3 else "INFINITY"
@@ -163,7 +163,7 @@ def add_location(builder: CibBuilder, words: list[str]) -> None:
 
 
 def add_colocation(builder: CibBuilder, words: list[str]) -> None:
-    """Add what ``constraint colocation add [ROLE] RESOURCE with [ROLE] RESOURCE [SCORE]`` adds."""
+    """Add the constraint of ``constraint colocation add [ROLE] RESOURCE with [ROLE] RESOURCE [SCORE]``."""
     read = read_words(words, ())
     place = read.plain.index("with")
     score, ends = read.settings.get("score", "INFINITY"), list[tuple[str, str]]()
@@ -176,7 +176,7 @@ def add_colocation(builder: CibBuilder, words: list[str]) -> None:
 
 
 def add_order(builder: CibBuilder, words: list[str]) -> None:
-    """Add what ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE`` adds."""
+    """Add the constraint of ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE``."""
     read = read_words(words, ())
     halves = [half.split() for half in " ".join(read.plain).split(" then ")]
     ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "") for half in halves]

@@ -1,4 +1,4 @@
-"""Read the output of ``pcs config``, of pcs 0.9 to 0.12: sections, and resources nested by indentation."""
+"""Read the output of ``pcs config`` (pcs 0.9 to 0.12), which shows nested resources by indentation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Line:
 
 
 def read_pcs_config(text: str) -> CibBuilder:
-    """Return the CIB that the output describes."""
+    """Return the CIB that the output of ``pcs config`` describes."""
     builder = CibBuilder()
     for section in _tree(text).children:
         head, _, rest = section.text.partition(":")
@@ -65,7 +65,7 @@ def _tree(text: str) -> _Line:
 
 
 def _pairs(line: _Line) -> dict[str, str]:
-    """Return the settings of a line and of the lines below it."""
+    """Return the settings (NAME=VALUE) in a line and in the indented lines below it."""
     texts = [line.text.partition(":")[2], *(child.text for child in line.children)]
     return {key: value for text in texts for key, value in read_words(split_words(text), ()).settings.items()}
 
@@ -75,7 +75,7 @@ def _below(line: _Line, head: str) -> dict[str, str]:
 
 
 def _resource(builder: CibBuilder, line: _Line) -> list[str]:
-    """Add a resource, or a group or clone with its members. Return a list with the id, empty for other lines."""
+    """Add the resource, group or clone that a line describes. Return [its id], or an empty list for other lines."""
     kind, _, rest = line.text.partition(": ")
     identity = rest.split()[0] if rest.split() else ""
     if found := _RESOURCE.match(line.text):
@@ -95,7 +95,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
         builder.group(identity, members, _below(line, "Meta Attr"))
         return [identity]
     if not members:
-        # The containers of this bundle are the service.
+        # A bundle without a resource serves by its containers, so a placeholder resource is added for them.
         words = Words((), {}, (("op", "monitor", {"interval": "60s"}),))
         members = [builder.primitive(f"{identity}-container", "ocf:heartbeat:Dummy", words).get("id", "")]
     meta = _below(line, "Meta Attr") | ({"promoted-max": promoted} if promoted else {})
@@ -104,7 +104,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
 
 
 def _operations(line: _Line) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield operations: ``monitor: ID`` with settings below it, or ``monitor interval=9s (ID)`` of older releases."""
+    """Yield (name, settings) from ``monitor: ID`` and the lines below, or from ``monitor interval=9s (ID)``."""
     old = _Line(line.text.partition(":")[2].strip())
     for child in (old, *line.children):
         name, _, rest = child.text.partition(" ")
@@ -132,7 +132,7 @@ def _settings(builder: CibBuilder, section: _Line, kind: str) -> None:
 
 
 def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
-    """Read a constraint as the words of the ``pcs`` command that adds it."""
+    """Add the constraint in a line, which has almost the words of the ``pcs`` command that creates it."""
     words = _OPTION.sub(r" \1=\2", child.text).replace("'", "").split()
     words = [word.strip("()") for word in words if word != "resource"]
     if kind == "Ordering" and "then" in words:
@@ -144,7 +144,7 @@ def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
 
 
 def _location(builder: CibBuilder, line: _Line) -> None:
-    """Read ``Resource: R`` with nodes below it, or ``resource 'R' prefers node 'N' with score 100``."""
+    """Add the location in ``Resource: R`` and the lines below, or ``resource 'R' prefers node 'N' with score 9``."""
     if found := re.match(r"resource '(\S+)' (prefers|avoids) node '(\S+)' with score (\S+)", line.text):
         add_location(builder, [found[1], found[2], f"{found[3]}={found[4]}"])
         return

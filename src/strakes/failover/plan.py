@@ -1,6 +1,6 @@
-"""Makes the files of a plan from a description and templates, and writes them to disk.
+"""Make the files of a plan from a description and templates, and write them to disk.
 
-A line ``#: SETTING | RISK`` of a template is left out of the file and becomes a row of a table in the run-book.
+A template line ``#: SETTING | RISK`` does not go into the file. It becomes a row of a table in the run-book.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
-# Recovery time for each client in seconds, from one published site (420 s with 2,000 clients). Only a drill can
-# measure the value of another site.
+# Lustre's recovery time per client, in seconds, from one published site (420 s with 2,000 clients). It differs between
+# sites; a drill measures it.
 _PUBLISHED_S_PER_CLIENT = 0.21
 # Lustre's default recovery limits in seconds.
 _SOFT_S, _HARD_S = 300, 900
-# Time in seconds for which Pacemaker tries to power off a node.
+# Planned stonith-timeout in seconds: Pacemaker's time limit for powering a node off.
 _STONITH_TIMEOUT_S = 120
-# DRBD must wait for the fencing of its peer longer than Pacemaker tries it.
+# Seconds for which DRBD waits until its peer is fenced. It must exceed Pacemaker's own limit for fencing.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Score of a reached network. It must exceed the total stickiness of a group, so that a lost network moves the group.
+# Score of a node whose network works. It exceeds the total stickiness of a group, so a lost network moves the group.
 _WATCHED = "20000"
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
@@ -46,7 +46,7 @@ include "drbd.d/*.res";
 
 @dataclass(frozen=True)
 class Line:
-    """One setting for the run-book. ``why``: the risk that this setting averts."""
+    """A setting that the run-book explains. ``text``: the setting. ``why``: the risk that it averts."""
 
     text: str
     why: str
@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file. ``goes_to``: path on each node, or empty. ``lines``: settings that the run-book explains."""
+    """One file of a plan. ``goes_to``: path on each node, or empty. ``lines``: settings that the run-book explains."""
 
     path: str
     text: str
@@ -64,7 +64,7 @@ class PlannedFile:
 
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return all files of the plan except the description."""
+    """Return all files of a plan except its description, cluster.toml."""
     files = (
         *drbd_files(cluster),
         corosync_file(cluster),
@@ -76,7 +76,7 @@ def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the configuration of DRBD 8.4 or 9; empty if the nodes share their disks."""
+    """Return the configuration files of DRBD 8.4 or 9; empty if the nodes share their disks."""
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
@@ -113,7 +113,7 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
 
 
 def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-    """Yield (name, provider, type, parameters) of the agents that let services leave a node without a network."""
+    """Yield (name, provider, type, parameters) of each agent that moves services away from a node without network."""
     hosts = cluster.file_system.watch
     watched = {"host_list": " ".join(hosts), "multiplier": _WATCHED}
     name = "clients-network"
@@ -129,13 +129,13 @@ def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]
 
 
 def _recipients(cluster: Cluster) -> dict[str, str]:
-    """Return the recipient of each kind of alert that the cluster asks for."""
+    """Return kind of alert -> recipient, for the kinds (mail, webhook) that the cluster configures."""
     wanted = {"mail": cluster.alerts.mail_to, "webhook": cluster.alerts.webhook_url_file}
     return {kind: recipient for kind, recipient in wanted.items() if recipient}
 
 
 def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the alert programs. They read the secret address of a webhook from another file."""
+    """Return the alert programs. They read the URL of a webhook from a separate file, because the URL is secret."""
     return tuple(
         _rendered("alert.sh", f"/etc/strakes/alert-{kind}", mode=0o755, kind=kind) for kind in _recipients(cluster)
     )
@@ -168,10 +168,10 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
-    """Return the soft and the hard recovery limit in seconds, from the description or from the number of clients.
+    """Return the soft and the hard limit of Lustre's recovery in seconds, for example (300, 900).
 
-    Without limits in the description, the hard limit is twice the published recovery time of that many clients, and
-    the soft limit is a third of the hard limit; both are at least Lustre's defaults.
+    Without a limit in the description, the hard limit is twice the published recovery time for the number of clients,
+    and the soft limit is a third of the hard limit. No calculated limit is below Lustre's default.
     """
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
@@ -185,7 +185,7 @@ def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
 
 
 def _create_pool(target: ServedTarget) -> str:
-    """Return the command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
+    """Return the shell command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
     options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
     mounting = "canmount=off" if target.file_system == "lustre" else f"mountpoint={target.mount}"
     words = (f"-O {shlex.quote(mounting)}", shlex.quote(target.pool), " ".join(map(shlex.quote, target.vdevs)))
@@ -193,13 +193,13 @@ def _create_pool(target: ServedTarget) -> str:
 
 
 def _import_options(target: ServedTarget) -> str:
-    """Return the options by which ``zpool import`` searches only the directories of the described disks."""
+    """Return the ``-d`` options that limit ``zpool import`` to the directories of the target's disks."""
     places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
     return " ".join(f"-d {place}" for place in places)
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Return the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes of a block."""
+    """Return the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes that run a block."""
     soft_s, hard_s = recovery_limits(cluster)
     scripts = {node.bmc.password_script for node in cluster.nodes}
     scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
@@ -220,7 +220,7 @@ def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
 
 
 def _rendered(template: str, path: str, mode: int = 0o644, **given: Any) -> PlannedFile:
-    """Return the file that a template gives; an absolute ``path`` is its place on each node."""
+    """Return the file that a template produces. An absolute ``path`` is also its path on each node."""
     text = _environment().get_template(f"{template}.j2").render(given)
     rows = text.splitlines(keepends=True)
     lines = tuple(Line(*row[3:].strip().split(" | ", 1)) for row in rows if row.startswith("#: "))
@@ -240,12 +240,12 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=lambda name: name == "cib.xml.j2",
     )
-    environment.filters["sh"] = shlex.quote  # every value in a command of a run-book or a script
+    environment.filters["sh"] = shlex.quote
     return environment
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
-    """Write a plan; ``replace`` allows a directory that is not empty. Raises BadInputError for invalid arguments."""
+    """Write a plan and return its cluster and files. ``replace`` allows a non-empty directory. Raises BadInputError."""
     cluster = read_description(description)
     files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))
     try:

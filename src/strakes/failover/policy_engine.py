@@ -1,4 +1,4 @@
-"""Pacemaker's policy engine, called as ``crm_simulate``: the first start of a cluster, and later transitions."""
+"""Run Pacemaker's policy engine (``crm_simulate``) to predict where resources run after a start or a failure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# Maximum number of transitions after an event. The time grows in proportion; more than four indicate a loop.
+# Maximum number of transitions that are simulated after an event. A cluster that needs more is in a loop.
 TRANSITIONS = 4
-# Time limit in seconds for one simulation. Those of 60 resources take less than a second.
+# Time limit in seconds for one simulation. A simulation of 60 resources takes less than a second.
 _MOST_S = 20.0
 Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
-    """The policy engine for one setup. It keeps files in ``directory``, which the caller removes.
+    """Pacemaker's policy engine, applied to one setup.
 
-    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate,
-    and BadInputError for a CIB with too many copies of resources.
+    ``directory``: place for its files, which the caller removes. ``limit_s``: time limit in seconds for all simulations
+    together. Raises EnvironmentLacksError without crm_simulate, and BadInputError for a CIB with too many clone copies.
     """
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
@@ -50,25 +50,25 @@ class PolicyEngine:
         self._hosts = {one.name: [host.name for host in one.hosts] for one in setup.drbd}
 
     def steady(self) -> Snapshot:
-        """Return the state with all nodes up and all copies current. Raises BadInputError for a refused CIB."""
+        """Return the state with all nodes up and all DRBD copies up to date. Raises BadInputError for a refused CIB."""
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Return the state after one transition from the status stored in the CIB, or None without such a status."""
+        """Return the state one transition after the status stored in the CIB. Return None if the CIB has no status."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)
 
     @property
     def _granted(self) -> list[str]:
-        """Return the arguments that grant every ticket, because the simulated site is the active one."""
+        """Return the arguments of crm_simulate that grant all tickets. The simulated site is the active one."""
         tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after the transitions from a CIB file: until nothing is left to do, at most ``most``.
+        """Return the state after at most ``most`` transitions from a CIB file. It ends early if nothing is left to do.
 
-        ``words``: arguments of crm_simulate for the first transition, such as a failure.
+        ``words``: arguments of crm_simulate for the first transition, such as the failure of a node.
         """
         fenced: list[str] = []
         restarted: list[str] = []
@@ -79,7 +79,7 @@ class PolicyEngine:
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             done = document.findall("./actions/rsc_action")
             restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
-            # An error means that actions wait for each other: later transitions do not carry them out either.
+            # An error means that actions wait for each other in a loop. Further transitions would not resolve it.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
         nodes = document.findall("./revised_cluster_status/nodes/node")
@@ -94,16 +94,16 @@ class PolicyEngine:
         )
 
     def written(self, root: Xml.Element) -> Path:
-        """Write a CIB to a new file."""
+        """Write a CIB to a new file and return its path."""
         file = self._directory / f"{next(self._numbers)}.xml"
         write_kept(file, Xml.tostring(root))
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the node attributes that agents would set: for promotable copies and reached networks.
+        """Set the attributes of a node that running agents would set: promotion scores, and results of network checks.
 
-        ``state``: element of the node in the CIB's status. ``stale``: attributes of copies that are too old for a
-        promotion. ``watched``: (attribute, node, value) of agents that watch networks.
+        ``state``: element of the node in the CIB's status. ``stale``: promotion attributes of outdated copies, which
+        are left out. ``watched``: (attribute, node, value) of agents that monitor networks.
         """
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
@@ -113,7 +113,7 @@ class PolicyEngine:
         if block is None:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
-        # Agents allow the promotion of their copy on a node by these attributes.
+        # An agent allows the promotion of its copy on a node by the node attribute master-ID.
         copies = [
             f"master-{one.id}"
             for one in self._cib.primitives
@@ -126,7 +126,7 @@ class PolicyEngine:
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
     def _fresh(self) -> Xml.Element:
-        """Return the CIB with all nodes up and nothing started. Agents in guests set attributes of their guest node."""
+        """Return the CIB with all nodes (also guest nodes) up, nothing started, and the attributes that agents set."""
         root = self._cib.with_nodes_online(self._cib.members_of_corosync or self._setup.node_names)
         status = root.find("./status")
         assert status is not None
@@ -138,7 +138,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        """Return attribute -> value of the agents that watch networks if all their hosts are reached."""
+        """Return node attribute -> value that network-monitoring agents set when all of their hosts answer."""
         attributes = {}
         for one in self._cib.primitives:
             if name := one.watched_attribute:
@@ -163,7 +163,7 @@ class PolicyEngine:
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
         except Xml.ParseError:
             document = None
-        # If the actions form a loop, crm_simulate fails but prints them. If it refuses the CIB, it writes no graph.
+        # crm_simulate fails for a loop of actions, but prints the actions. If it refuses the CIB, it writes no graph.
         if not graph.exists() or not out.exists() or document is None:
             raise BadInputError(
                 "the policy engine refuses the configuration",
@@ -175,19 +175,19 @@ class PolicyEngine:
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:
-    """Return the failure of a monitor as crm_simulate reads it: the monitor of the role, otherwise the first one."""
+    """Return the failure of a service's monitor for this role as crm_simulate reads it: ``ip_monitor_10000@n1=1``."""
     monitors = [one for one in service.operations if one.repeats]
     chosen = next((one for one in monitors if one.role == role), monitors[0] if monitors else None)
     return f"{service.id}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}@{node}=1"
 
 
 def plain_id(identity: str) -> str:
-    """Return the id of a resource without the number of a copy: ``drbd`` for ``drbd:1``."""
+    """Return the id of a resource without its copy number: ``drbd`` for ``drbd:1``."""
     return re.sub(r":\d+$", "", identity)
 
 
 def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Return resource -> (node, role) pairs. Unclean nodes are left out, because what runs there is unknown."""
+    """Return resource -> (node, role) pairs. Unclean nodes are left out: it is unknown whether resources run there."""
     status = document.find("./revised_cluster_status")
     places: dict[str, tuple[tuple[str, str], ...]] = {}
     if status is None:
@@ -197,7 +197,7 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
         for node in status.iterfind("./nodes/node")
         if node.get("online") != "true" or node.get("unclean") == "true"
     }
-    # A guest node stands for the node on which its container runs.
+    # A resource in a guest node counts as running on the node that hosts the guest's container.
     containers = {node.get("name", ""): node.get("id_as_resource", "") for node in status.iterfind("./nodes/node")}
     for resource in status.iter("resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))

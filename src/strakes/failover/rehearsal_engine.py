@@ -1,4 +1,4 @@
-"""Results of failures by Pacemaker's policy engine: the places of services and the fenced nodes."""
+"""Simulate failures with Pacemaker's policy engine: where do services run, and which nodes are fenced?"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Event:
-    """One event for the policy engine.
+    """An event to simulate, such as the death of a node.
 
-    ``dead``: nodes that die. ``monitors``, ``stops``: (primitive, node) whose monitor or stop fails. ``stale``:
-    (target, node) with an outdated copy. ``diskless``: (target, node) without a path to the disks. ``unfenceable``:
-    nodes that cannot be fenced. ``watched``: (attribute, node, value) of agents that watch networks.
+    ``dead``: nodes that die. ``monitors``, ``stops``: (resource, node) whose monitor or stop operation fails.
+    ``stale``: (target, node) with an outdated DRBD copy. ``diskless``: (target, node) that lost its shared disks.
+    ``unfenceable``: nodes that cannot be fenced. ``watched``: (attribute, node, value) from network monitoring.
     """
 
     dead: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The cluster after an event. ``places``: target -> node that runs all resources of the target."""
+    """The cluster after an event. ``places``: target -> node that runs all of its resources, or empty."""
 
     file: Path
     places: dict[str, str]
@@ -45,7 +45,7 @@ class ClusterState:
 
 
 class FailureEngine:
-    """Simulates failures with the policy engine. ``services``: target -> service."""
+    """Simulates failures with Pacemaker's policy engine. ``services``: target -> service."""
 
     def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path) -> None:
         self._engine, self._cib = PolicyEngine(setup, directory), setup.pacemaker
@@ -53,10 +53,10 @@ class FailureEngine:
         self._known: dict[tuple[Path, Event], ClusterState] = {}
 
     def steady(self, watched: Watched = frozenset()) -> ClusterState:
-        """Return the state with all nodes up and all copies current. Raises BadInputError if no service works then."""
+        """Return the state without failures. Raises BadInputError if no service runs completely in it."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # Unmanaged resources, and resources that need transient attributes, run only with the status of the CIB.
+            # More services may run with the status in the CIB: it has unmanaged resources and transient attributes.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -65,13 +65,13 @@ class FailureEngine:
             raise BadInputError(
                 "even without any failure no service works completely",
                 where=", ".join(state.places) or "no target is a service that a node may run",
-                why="of each service, the policy engine starts or promotes a resource on no node, or on another node",
+                why="the policy engine leaves a resource of each service stopped or unpromoted, or on another node",
                 remedy="strakes failover check DIR lists the mistakes of the configuration.",
             )
         return state
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
-        """Return the state after an event. Results are cached."""
+        """Return the state after an event in ``state``. Results are cached."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
             surviving = event.unfenceable & set(found.fenced)
@@ -79,8 +79,8 @@ class FailureEngine:
         return self._known[state.file, event]
 
     def _unfenced(self, state: ClusterState, event: Event, surviving: frozenset[str]) -> ClusterState:
-        # The engine assumes that every fencing succeeds. To model a failure, ask it again without fencing devices. A
-        # resource that could not be stopped on such a node may then be running or not, so it counts as not served.
+        # The policy engine assumes that fencing succeeds. If it fails, simulate the event without fencing devices. A
+        # resource whose stop failed on an unfenced node may still run there, so its service counts as not served.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
@@ -114,10 +114,10 @@ class FailureEngine:
         return {name: place_of(service, snapshot) for name, service in self._services.items()}
 
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
-        """Return a CIB with the state that Corosync, DRBD and the agents that watch networks would report."""
+        """Return the CIB of an event: with the quorum and the node attributes that the cluster would then have."""
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # crm_simulate ignores its option --quorum unless there are other changes.
+        # crm_simulate ignores its option --quorum if no other change is given, so the CIB sets the quorum.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")
@@ -128,7 +128,7 @@ class FailureEngine:
         return root
 
     def _keep_away(self, cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
-        """Ban targets from the nodes that have lost the targets' disks, because a start there would fail."""
+        """Ban each target from the nodes that lost its disks, because a start there would fail."""
         constraints = cib.find("./configuration/constraints")
         assert constraints is not None
         present = {constraint.get("id") for constraint in constraints}
@@ -141,7 +141,7 @@ class FailureEngine:
 
 
 def place_of(service: Service, snapshot: Snapshot) -> str:
-    """Return the node that runs every member of a service, or its promoted copy; empty if no node does."""
+    """Return the node that runs all members of a service (without members: its promoted copy), or an empty text."""
     nodes = [snapshot.nodes_of(one.id) for one in service.members] or [
         snapshot.nodes_of(one.id, "Promoted") for one in service.copies
     ]

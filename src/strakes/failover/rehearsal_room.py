@@ -1,6 +1,6 @@
-"""Model of the hardware: which nodes are alive, which nodes reach each other, and which node can power off which.
+"""Model of the hardware: which nodes have power, which nodes reach each other, and which fencing devices work.
 
-A part either works or has failed; partial failures are not modelled. A network fails for all nodes or for one node.
+A part works or has failed; partial failures are not modelled. A network fails for all nodes or for one node.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from strakes.failover.rehearsal_engine import ClusterState
 from strakes.failover.rehearsal_times import NO_WAIT, Span
 from strakes.failover.rehearsal_wiring import Cut, Wiring
 
-# Kind of part -> its failure in words. Two failures happen in this order: first the one that is noticed less, because
-# this order is worse for the cluster.
+# Kind of part -> its failure in words. A pair of failures happens in the order of this table. Failures that the cluster
+# notices least, such as a dead BMC, come first, because this order has the worse result.
 _TEXT = {
     "bmc": "BMC of {0} does not answer",
     "outlets": "power outlets of {0} do not answer",
@@ -36,7 +36,7 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail: its ``name`` as ``kind`` says; ``target`` is that of a disk, or the network of a card."""
+    """A part that can fail. ``name``: its node, network or service. ``target``: target of a disk, network of a card."""
 
     kind: str
     name: str
@@ -44,17 +44,17 @@ class RoomPart:
 
     @property
     def text(self) -> str:
-        """Return the failure of this part, in words."""
+        """Return a description of the failure, such as "BMC of n1 does not answer"."""
         return _TEXT[self.kind].format(self.name, self.target)
 
     @property
     def order(self) -> int:
-        """Return the sort key of this kind of part in a list of failures."""
+        """Return the sort key that brings the parts of a scene into the order of their failures."""
         return list(_TEXT).index(self.kind)
 
 
 def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
-    """Return all hardware parts of a cluster."""
+    """Return all hardware parts of a cluster that can fail."""
     nodes = cluster.nodes
     switches = dict.fromkeys(network.switch for network in cluster.networks if network.switch)
     feeds = dict.fromkeys(feed for node in nodes for feed in (*node.power_feeds, *(pdu.feed for pdu in node.pdus)))
@@ -78,7 +78,7 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
 
 
 def _in_use(cluster: Cluster, node: Node) -> list[Network]:
-    """Return the networks that a node uses: for the heartbeat, the replication or clients."""
+    """Return the networks of a node that carry heartbeat, replication or client traffic."""
     serving = cluster.client_networks if not node.quorum_only else ()
     return [
         network
@@ -89,7 +89,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 @dataclass(frozen=True)
 class ReportedPowerOff:
-    """A power-off that ``device`` reported as done; ``dead``: nodes that really lose power."""
+    """A power-off that ``device`` reported as successful. ``dead``: nodes that really lose power."""
 
     device: str
     dead: frozenset[str]
@@ -104,11 +104,11 @@ class Room:
     broken: frozenset[RoomPart] = frozenset()
 
     def without(self, part: RoomPart) -> Room:
-        """Return the same hardware with this part broken as well."""
+        """Return a copy of the hardware in which a further part is broken."""
         return replace(self, broken=self.broken | {part})
 
     def is_broken(self, kind: str, name: str, target: str = "") -> bool:
-        """Return whether this part has failed."""
+        """Return whether a part has failed."""
         return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
@@ -117,11 +117,11 @@ class Room:
         return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
-        """Return whether a node has a working connection to a working network."""
+        """Return whether a node is connected to a network: the network and the node's card work."""
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
-        """Return the groups of nodes that are connected by heartbeat links, the largest group first."""
+        """Return the partitions: groups of nodes that heartbeat links connect, the largest group first."""
         left = [node.name for node in nodes]
         islands: list[frozenset[str]] = []
         while left:
@@ -139,18 +139,18 @@ class Room:
 
     @property
     def heartbeat_works(self) -> bool:
-        """Return whether every node can reach every other node."""
+        """Return whether heartbeat links connect all nodes."""
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Return whether the nodes of a target can replicate; DRBD 9 also uses the heartbeat networks."""
+        """Return whether DRBD can replicate a target: over its own network, or with DRBD 9 over a heartbeat network."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
         )
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Return whether a node reaches the quorum device; every node reaches a device outside all networks."""
+        """Return whether a node reaches the quorum device. A device outside all networks counts as reached."""
         host = self.wiring.quorum_host
         on = self._networks_of(host)
         return bool(host) and (not on or any(self.on_network(node, name) for name in on))
@@ -161,7 +161,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. Addresses outside all networks are reached like clients."""
+        """Return whether a node reaches an address. An address outside all networks counts as a client's address."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -179,7 +179,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the result of the first fencing level that reports success, or None if no level does."""
+        """Return the power-off that the first successful fencing level of a node reports; None if all levels fail."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -209,11 +209,11 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of the hardware and of the cluster.
+    """The state of the hardware and of the cluster after some failures.
 
-    ``off``: nodes that are dead or without power. ``stale``: (target, node) with an outdated copy. ``stuck``: no
-    take-over happens before a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has
-    suspended all writes. ``paused``: DRBD suspends writes until its handler gives up.
+    ``off``: nodes that are dead or without power. ``stale``: (target, node) with an outdated copy. ``stuck``: services
+    move only after a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has suspended all
+    writes. ``paused``: DRBD suspends writes until its fence-peer handler times out.
     """
 
     room: Room
@@ -228,7 +228,7 @@ class World:
 
     @property
     def places(self) -> dict[str, str]:
-        """Return target -> node that serves the target from a good copy; empty if no node does."""
+        """Return target -> node that serves it from an up-to-date copy, or an empty text if no node serves it."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -250,7 +250,7 @@ class World:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Return the targets on nodes that no client reaches."""
+        """Return the targets that are served by a node that clients do not reach."""
         return tuple(
             target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
         )
@@ -258,7 +258,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the time that clients wait."""
+    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the time for which clients wait."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -269,7 +269,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The result of one failure or two; ``places``: target -> node or empty; ``modelled``: not by Pacemaker alone."""
+    """The result of one or two failures. ``places``: target -> node or empty. ``modelled``: not by Pacemaker alone."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending
@@ -283,5 +283,5 @@ class Scene:
 
     @property
     def ends_the_service(self) -> bool:
-        """Return whether clients wait until a person acts."""
+        """Return whether the service stays interrupted until a person acts."""
         return self.ending in ("hangs", "unreachable", "outage")

@@ -1,4 +1,4 @@
-"""Chains of failures: the effect of each failure on the hardware, and the reaction of the cluster."""
+"""Play one failure or several in a row: their effect on the hardware, and the reaction of the cluster."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Policies:
-    """The reaction of the nodes when they lose each other.
+    """The settings that decide how nodes react when the heartbeat between them is lost.
 
-    ``device``: whether a quorum device has a vote. ``first``: node whose side wins a tie, by the quorum device or by
-    ``auto_tie_breaker``. ``names``: nodes with a vote. ``watchers``: agents that watch networks.
+    ``device``: whether a quorum device has a vote. ``first``: node whose partition wins a tie of votes, because of the
+    quorum device or ``auto_tie_breaker``. ``names``: nodes with a vote. ``watchers``: agents that monitor networks.
     """
 
     fencing: bool
@@ -42,7 +42,7 @@ class Policies:
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
-        """Read the policies from the files."""
+        """Return the policies in the configuration files of a setup."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
         names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
@@ -66,10 +66,10 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Return whether a group of nodes without contact to the other nodes has quorum."""
+        """Return whether the partition ``island`` has quorum. ``islands``: all partitions."""
         if self.two_node:
             return True
-        # The quorum device votes for the largest group that it reaches; ``first`` decides a tie.
+        # The quorum device votes for the largest partition that it reaches. In a tie, the one with ``first`` wins.
         seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
         largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
         votes = len(island) + (self.device and largest == island)
@@ -79,7 +79,7 @@ class Policies:
         return self.breaks_ties and votes * 2 == everybody and self.first in island
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return (attribute, node, value) for the node attributes that agents set when they watch networks."""
+        """Return (attribute, node, value) for the node attributes that network-monitoring agents set."""
         return frozenset(
             (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers
@@ -101,7 +101,7 @@ def _reached(room: Room, watcher: Primitive, node: str) -> int:
 
 
 def _node_of(setup: Setup, tie_breaker: str) -> str:
-    """Return the node that wins a tie: the one with the lowest or highest id, or the first of a list."""
+    """Return the node that wins a tie of votes. ``tie_breaker``: lowest, highest, or a list of node ids."""
     ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
     first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
     if first.isdecimal():
@@ -110,7 +110,7 @@ def _node_of(setup: Setup, tie_breaker: str) -> str:
 
 
 class Story:
-    """The rehearsal of one setup: applies failures one by one to the state with all parts working."""
+    """Rehearses failures in one setup, beginning with all parts working."""
 
     def __init__(self, setup: Setup, directory: Path) -> None:
         model = model_of(setup)
@@ -130,7 +130,7 @@ class Story:
         )
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
-        """Return the result of several failures, each after the cluster has reacted to the previous failure."""
+        """Return the result of several failures in a row. The cluster reacts to each failure before the next one."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -152,9 +152,9 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Return the state after one more failure and the reaction of the cluster, and the effects of this failure."""
+        """Apply a further failure and the cluster's reaction. Return the new state and the effects of the failure."""
         world, step = self._failed(world, part)
-        # If a node serves while its partner is off, the partner's copy becomes stale.
+        # If a node writes to a target while its partner is off, the partner's copy becomes outdated.
         places = world.places
         alone = {
             (target.name, other)
@@ -193,14 +193,14 @@ class Story:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
 
     def _event(self, world: World, **changes: object) -> Event:
-        """Return an event for the policy engine: the given changes together with the failures that persist."""
+        """Return an event to simulate: ``changes``, and the earlier failures that still persist."""
         diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
         watched = self.policies.watched(world.room)
         known = Event(stale=world.stale, quorum=world.quorum, diskless=diskless, watched=watched)
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Work out the failure of a network, card or BMC, after which all nodes are still alive."""
+        """Apply the failure of a network, card or BMC, which leaves all nodes alive."""
         standing = self._standing(world)
         room = world.room
         islands = room.islands(standing)
@@ -214,7 +214,7 @@ class Story:
         return world, replace(step, said=said)
 
     def _watched(self, world: World) -> tuple[World, Step]:
-        """Work out the moves of services if agents that watch networks report a change."""
+        """Move services away from a node whose network-monitoring agents report a lost network."""
         if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
             return world, Step()
         before = world.places
@@ -265,7 +265,7 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Return whether DRBD suspends writes because the peer of a served copy is gone and not known to be off."""
+        """Return whether DRBD suspends writes because a peer is gone and may still be powered on."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
@@ -278,7 +278,7 @@ class Story:
         ]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
-        """Work out a split: live nodes no longer reach each other."""
+        """Apply a partition: live nodes no longer reach each other over the heartbeat."""
         room = world.room
         apart = [
             target
@@ -307,7 +307,7 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out which of two nodes powers off the other if both have quorum."""
+        """Apply a fencing race between two nodes that both have quorum."""
         room = world.room
         winners = self._winners(room, standing)
         if winners is None:
@@ -320,7 +320,7 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out a split without a take-over: the side with quorum cannot power off the other nodes."""
+        """Apply a partition without a take-over: the side with quorum cannot power off the other nodes."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither node can power the other off"
@@ -334,7 +334,7 @@ class Story:
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """Work out a split after which one side powers off the other nodes and continues."""
+        """Apply a partition in which one side powers off the other nodes and continues."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -345,24 +345,24 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [name for name, place in world.places.items() if place != before[name]]
-        # DRBD also suspends writes of services that do not move, until the peer is confirmed off.
+        # Even for a service that does not move, DRBD suspends writes until the peer is confirmed off.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
         if moved or frozen:
             wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
         if not frozen:
-            # The loser continues to serve until its power is cut.
+            # The losing node serves until its power is cut, so the shortest wait excludes detection and fencing.
             wait = replace(wait, least_s=self.times.start(moved).least_s)
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Return the winner of the fencing race; empty if no node can fence, None if both nodes fence each other."""
+        """Return (winner of the fencing race,), () if no node can fence, or None if each node fences the other."""
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
         if not self.policies.delays_s:
-            # Without delays the race is random. Assume the worse result: the serving node is powered off.
+            # Without delays the result is random. Assume the worse one: the node that runs the services is powered off.
             serving = self.first.state.places.values()
             return tuple(node for node in standing if node.name not in serving)[:1] or tuple(able[:1])
         first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
@@ -371,7 +371,7 @@ class Story:
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
     ) -> tuple[World, Step]:
-        """Continue after the fencing of ``loser`` was reported as done although it still runs."""
+        """Apply a fencing of ``loser`` that its device reports as successful although the node stays on."""
         said = [f"{done.device} reports that {loser.name} is off although it is on"]
         off = world.off | done.dead
         text = ""
@@ -385,7 +385,7 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Work out the start of one node after all nodes had lost their power."""
+        """Apply a loss of power in all nodes, after which only the node ``alone`` starts again."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
@@ -430,7 +430,7 @@ class Story:
         ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Work out the loss of a node's shared disks, whose mounts can then be neither written nor unmounted."""
+        """Apply the loss of a node's shared disks. Their mounts can then be neither written nor unmounted."""
         place = world.state.places.get(part.target, "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
@@ -441,7 +441,7 @@ class Story:
         return world, replace(step, said=(told, *step.said))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Mark copies that get no updates any more as stale, so that they are not promoted; return an explanation."""
+        """Mark the copies as stale that no longer receive updates. Return the new state and an explanation."""
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)
@@ -457,7 +457,7 @@ class Story:
 
 
 def ending(first: World, last: World, steps: list[Step]) -> Ending:
-    """Return the worst effect of the failures on clients."""
+    """Return the worst effect of the failures on clients, such as a take-over or an outage."""
     before, after = first.places, last.places
     endings: list[Ending] = ["nothing"]
     if last.unreachable:

@@ -1,4 +1,4 @@
-"""Effects of the configuration files: which heartbeat links work, and whose power each fencing device cuts."""
+"""Heartbeat links and fencing devices as the configuration files define them, even if by mistake."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 class Cut:
     """The effect of one fencing device.
 
-    ``node``: node whose power is really cut. ``feed``: power feed of an outlet. Kinds: ``pretends`` reports success and
-    cuts no power, ``lost`` does not answer at its address, ``surely`` never fails in this model.
+    ``node``: node whose power is really cut. ``feed``: power feed that an outlet switches. ``kind``: ``pretends``
+    reports success without cutting power, ``lost`` has an unknown address, ``surely`` never fails in this model.
     """
 
     device: str
@@ -30,8 +30,8 @@ class Cut:
 class Wiring:
     """Heartbeat links and fencing devices.
 
-    ``links``: networks of the Corosync links that connect all nodes. ``levels``: node -> fencing levels; a level
-    succeeds only if all devices of the level succeed.
+    ``links``: networks of the Corosync links that connect all nodes. ``levels``: node -> its fencing levels, each a
+    tuple of devices that must all succeed.
     """
 
     links: tuple[str, ...]
@@ -40,7 +40,7 @@ class Wiring:
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the links and devices of the configuration files, which may differ from those of the description."""
+        """Return the links and devices in the configuration files. They may differ from the description."""
         host = setup.corosync.one("quorum").one("device").one("net").get("host")
         levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
         return cls(tuple(_links(setup, cluster)), host, levels)

@@ -1,4 +1,4 @@
-"""The rehearsal of all single failures and of all pairs of failures."""
+"""Rehearse all single failures and all pairs of failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.failover.rehearsal_room import RoomPart, Scene, parts_of
 from strakes.failover.rehearsal_story import Story
 from strakes.failover.setup import Setup
 
-# Time limit in seconds for a rehearsal. Pairs take most of it: with twice the number of parts, four times as long.
+# Time limit in seconds for a rehearsal. Its time grows with the square of the number of parts, because of the pairs.
 _MOST_S = 1800.0
 _NOTHING = (
     "the configuration has no services, but at most clones, resources that are kept stopped, agents that watch "
@@ -26,7 +26,7 @@ _NOTHING = (
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """All scenes; ``assumed``: what no file confirms; ``nothing``: reason why there is nothing to rehearse."""
+    """The results of all failures. ``assumed``: assumptions. ``nothing``: reason why no failure can be rehearsed."""
 
     where: str
     singles: tuple[Scene, ...]
@@ -36,7 +36,7 @@ class Rehearsal:
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
-    """Rehearse every single failure, and with ``doubles`` every pair.
+    """Return the results of every single failure, and with ``doubles`` of every pair of failures.
 
     Raises EnvironmentLacksError without crm_simulate, and BadInputError without a CIB, if no service works, or after
     the time limit.
@@ -64,7 +64,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
             *parts_of(story.cluster),
             *(RoomPart(kind, name) for kind in ("service", "stop") for name in story.failing),
         )
-        # The two failures of one service, with and without a failed stop, exclude each other.
+        # "n1 fails" and "n1 fails and cannot be stopped" exclude each other, so they form no pair.
         alike = {"service", "stop"}
         pairs = [
             (one, other)

@@ -1,4 +1,4 @@
-"""DRBD resources (8.4 and 9) with their effective values, including those of the section ``common``."""
+"""DRBD resources (8.4 and 9) with their effective values; the section ``common`` supplies defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.failover.known_options import options_of
 
 @dataclass(frozen=True)
 class Host:
-    """One node of a resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one for each path."""
+    """One node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per path."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]
@@ -21,7 +21,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Resource:
-    """One DRBD resource: one replicated device, or several that are promoted together."""
+    """One DRBD resource: one or more replicated devices that are promoted together."""
 
     block: Block
     common: Block
@@ -33,7 +33,7 @@ class Resource:
 
     @cached_property
     def dialect9(self) -> bool:
-        """Return whether the resource uses the syntax of DRBD 9, or an option that only DRBD 9 has."""
+        """Return whether the resource uses syntax or an option that only DRBD 9 has."""
         if self._connections or any(host.get("node-id") for host in self.block.all("on")):
             return True
         inner = [block for holder in (self.block, self.common) for _, block in holder.sections()]
@@ -53,7 +53,7 @@ class Resource:
         return [volume for holder in (self.block, *hosts, *self._connections) for volume in holder.all("volume")]
 
     def all_values(self, section: str, key: str) -> list[str]:
-        """Return the distinct values of an option in all connections (``net``) or in all volumes (``disk``)."""
+        """Return the distinct values of an option. Connections may differ in ``net`` options, volumes in ``disk``."""
         general = self._value(self.block, section, key) or self._value(self.common, section, key)
         within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
         special = [value for block in within if (value := self._value(block, section, key))]
@@ -70,18 +70,18 @@ class Resource:
         found = ""
         for name, value in parent.one(section).settings:
             if name in (key, f"no-{key}"):
-                # DRBD 8.3 wrote no-disk-flushes for disk-flushes no.
+                # DRBD 8.3 has the flag no-disk-flushes instead of "disk-flushes no".
                 found = "no" if name != key else value or "yes"
         return found
 
     @property
     def protocols(self) -> list[str]:
-        """Return the protocol of every connection; DRBD's default is C."""
+        """Return the distinct replication protocols (A, B or C) of the connections; the default is C."""
         return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]
 
     @property
     def fencing(self) -> list[str]:
-        """Return the fencing policies, which DRBD 9 has in ``net`` and 8.4 in ``disk``."""
+        """Return the distinct fencing policies. DRBD 9 has them in section ``net``, DRBD 8.4 in ``disk``."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
 
     @cached_property
@@ -120,7 +120,7 @@ class Resource:
 
     @property
     def devices(self) -> set[str]:
-        """Return all names of the replicated devices: by minor number and by resource."""
+        """Return all paths of the replicated devices, such as ``/dev/drbd0`` and ``/dev/drbd/by-res/r0/0``."""
         blocks = [self.block, *self.block.all("on"), *self._volumes]
         names = {name for block in blocks for name in block.get("device").split()[:1] if name.startswith("/dev/")}
         for host in self.hosts:
@@ -132,7 +132,7 @@ class Resource:
 
     @property
     def disks(self) -> set[str]:
-        """Return the disks below DRBD on all nodes."""
+        """Return the backing disks of the resource on all nodes."""
         return {disk for host in self.hosts for _, disk, _ in host.volumes.values() if disk and disk != "none"}
 
     @property
@@ -143,7 +143,7 @@ class Resource:
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
-    """Return all resources in the files, each with the merged sections ``common``."""
+    """Return all DRBD resources in the files. The sections ``common`` of all files are merged."""
     whole = Block("", blocks=[block for top in files for block in top.blocks])
     common = whole.one("common")
     return tuple(Resource(block, common) for block in whole.all("resource"))
@@ -154,7 +154,7 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 
 def _device(text: str) -> str:
-    """Return the path of a device: ``/dev/drbd0`` for both ``/dev/drbd0 minor 0`` and ``minor 0``."""
+    """Return the path in a ``device`` option: ``/dev/drbd0`` for ``/dev/drbd0 minor 0`` and for ``minor 0``."""
     words = text.split()
     if "minor" in words[:-1]:
         return f"/dev/drbd{words[words.index('minor') + 1]}"

@@ -1,4 +1,4 @@
-"""Facts of resources: services, fencing devices, operations, clones and groups."""
+"""Facts that rules test about resources: services, fencing devices, operations, clones and groups."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from strakes.failover.rules_possessions import units_of
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
-# Files that give network cards their addresses.
+# Files that configure the addresses of network cards at boot.
 _CARD_FILE = re.compile(
     r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
     r"systemd/network/.*)"
 )
-# Parameters that hold addresses.
+# Parameters of agents that hold IP addresses.
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
-# Parameters that list nodes.
+# Parameters of agents that list names of nodes.
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Fencing agents that need no list of hosts, because they can fence every node.
+# Fencing agents that need no pcmk_host_list, because one device can fence every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
-# Fencing agents that need no monitor operation.
+# Fencing agents that need no monitor operation in the CIB.
 _UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
@@ -39,22 +39,22 @@ _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "c
 
 
 def needs_one_node(one: Primitive) -> bool:
-    """Return whether a resource mounts a file system or imports a pool that only one node may use."""
+    """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
     return (one.is_mount and one.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
 
 
 def resources(setup: Setup) -> Iterator[Thing]:
-    """Yield all resources, fencing devices included."""
+    """Yield each resource with its facts, including fencing devices."""
     yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.pacemaker.primitives)
 
 
 def services(setup: Setup) -> Iterator[Thing]:
-    """Yield the resources that are not fencing devices."""
+    """Yield each resource with its facts, except fencing devices."""
     yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.services)
 
 
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
-    """Yield the fencing devices that the configuration does not keep stopped."""
+    """Yield each fencing device with its facts, except devices with ``target-role=Stopped``."""
     cib = setup.pacemaker
     for one in cib.devices:
         targets = cib.fences(one)
@@ -79,7 +79,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 
 
 def _helps(setup: Setup, device: Primitive) -> bool:
-    """Return whether a device that cuts no power, such as fence_kdump, is used together with one that does."""
+    """Return whether a device that cuts no power, such as fence_kdump, only supplements a device that does."""
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
         any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
@@ -88,7 +88,7 @@ def _helps(setup: Setup, device: Primitive) -> bool:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield each operation twice: with its effective values, and with the values in the file."""
+    """Yield each operation as two things: one with its effective values, one with the values in the CIB."""
     for one in setup.pacemaker.primitives:
         for each in one.operations:
             effective = {
@@ -109,7 +109,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
-    """Yield the clones."""
+    """Yield each clone with its facts: meta attributes, and facts about its members."""
     cib = setup.pacemaker
     hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
@@ -119,7 +119,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
-            # For a bundle, the number of promoted copies is not a meta attribute.
+            # A bundle does not have its number of promoted copies among its meta attributes.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -134,7 +134,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
 
 
 def groups(setup: Setup) -> Iterator[Thing]:
-    """Yield the groups."""
+    """Yield each group with its facts: meta attributes, and facts about the order of its members."""
     for group in setup.pacemaker.root.iter("group"):
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
@@ -148,7 +148,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
 
 
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
-    """Return the facts of a resource, with further facts in ``more``."""
+    """Return the facts of a resource: parameters, meta attributes, operations, deduced facts, and those in ``more``."""
     cib = setup.pacemaker
     unit = one.standard in ("systemd", "service", "lsb")
     least = advised_times(f"least:{'a unit' if unit else 'Lustre' if one.is_lustre else one.agent}")
@@ -194,7 +194,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
 
 
 def _surroundings(setup: Setup, one: Primitive) -> Table:
-    """Return the facts of a resource that follow from other resources and from files of the nodes."""
+    """Return the facts of a resource that depend on other resources or on files of the nodes."""
     agents = {other.agent for other in setup.services}
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
@@ -219,7 +219,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 
 
 def _own_addresses(setup: Setup) -> set[str]:
-    """Return the names and addresses of the cluster's nodes, and the addresses of its services."""
+    """Return the addresses of the cluster itself: names and addresses of its nodes, and addresses of its services."""
     links = [text for node in nodes_of(setup) for text in links_of(node).values()]
     described = setup.cluster.nodes if setup.cluster else ()
     given = [address for node in described for address in node.addresses.values()]
@@ -228,7 +228,7 @@ def _own_addresses(setup: Setup) -> set[str]:
 
 
 def _address_problem(one: Primitive) -> str:
-    """Return why an address or port in the parameters of a resource is invalid, or an empty text."""
+    """Return a description of an invalid address or port in the parameters of a resource, or an empty text."""
     for name, value in one.values.items():
         words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []
         for word in words:

@@ -1,7 +1,7 @@
-"""Reads the rules from the TOML files in ``rules`` and applies them to a setup.
+"""Read the rules from the TOML files in ``rules``, and apply them to a setup.
 
-A rule has ``when`` (conditions on all things of one subject, such as all clones) or ``limits`` (relations between
-times). A rule without these keys is the Python function with the rule's name in the module ``rules_FILE``.
+A rule has ``when`` (conditions on the facts of all things of one kind, such as all clones) or ``limits`` (relations
+between times). A rule without ``when`` and ``limits`` is a function with the rule's name in the module ``rules_FILE``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from strakes.failover.times import broken, read_limit
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# One file for each area; findings are listed in this order.
+# Names of the rule files, in the order in which findings are listed.
 _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Value of ``about`` in a rule -> function that yields the things to check, and the parts of a setup that the function
-# needs.
+# Value of ``about`` in a rule -> function that yields the things to check, and names of the files that it needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -56,7 +55,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Names of facts that are not settings in a file: of identifying facts, and of deduced facts, which contain a space.
+# Names of facts that are not settings in a file. Names of deduced facts contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -64,11 +63,11 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of mistake.
+    """A rule that finds one kind of mistake.
 
-    ``find``: yields a text for each place of the mistake. ``needs``: parts that a setup must have. ``source``: a public
-    page that supports ``reason``, or a report of the mistake. ``bad`` and ``good``: examples, each a change to a good
-    cluster of two nodes (``tests/failover/rule_example.py``).
+    ``find``: yields a text for each place with the mistake. ``needs``: parts of a setup, such as corosync, without
+    which the rule is skipped. ``source``: public page that supports ``reason``, or that reports the mistake. ``bad``,
+    ``good``: examples, as changes to a good cluster of two nodes (``tests/failover/rule_example.py``).
     """
 
     name: str
@@ -84,7 +83,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found: its places, the reason and the remedy."""
+    """A mistake that a rule found, with its places, the reason and the remedy."""
 
     rule: str
     severity: Severity
@@ -121,7 +120,7 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
 
 
 def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:
-    """Find the things for which all conditions of a case hold."""
+    """Yield a text for each thing that fulfils all conditions of at least one case."""
     for about in dict.fromkeys(case["about"] for case in cases):
         own = [
             {name: test for name, test in case.items() if name != "about"} for case in cases if case["about"] == about
@@ -134,7 +133,7 @@ def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> It
 
 
 def _filled(say: str, thing: Thing) -> str:
-    """Fill in the facts in braces. A part in square brackets is left out if one of its facts has no value."""
+    """Replace ``{fact}`` in a text by its value. A part in square brackets is dropped if a fact in it has no value."""
     for part in re.findall(r"\[([^\[\]]+)\]", say):
         known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")
@@ -142,14 +141,14 @@ def _filled(say: str, thing: Thing) -> str:
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
-    """Return a description of the settings that met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
+    """Return a description of the settings that fulfilled the conditions: ``has lanplus=0`` or ``has no lanplus``."""
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
     texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
     return f"has {' and '.join(texts)}"
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return a finding for each rule that found a mistake, errors first, and the rules whose files are missing."""
+    """Return the findings, errors first, and the names of the rules that were skipped because a file is missing."""
     views = views_of_nodes(setup)
     found = (
         RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
@@ -160,7 +159,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. A place in the files of single nodes begins with the names of the nodes."""
+    """Yield each place with the mistake once. A place in files of single nodes begins with the names of the nodes."""
     common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
     yield from common
     own: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Commands that a node runs automatically: at boot and by systemd, cron, udev, logrotate and the network."""
+"""Find the commands that a node runs automatically: at boot, and by systemd, cron, udev, logrotate and networking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import dropwhile
 
 from strakes.failover.setup import Setup
 
-# Pattern of the names of files that hold commands, and pattern of the commands in these files.
+# (pattern of the names of files that contain commands, pattern of the commands in such a file).
 _FILES = tuple(
     (re.compile(file), re.compile(command))
     for file, command in (
@@ -27,7 +27,7 @@ _FILES = tuple(
 )
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
-# Words before the name of the program, such as nice -n 19, timeout 60s and flock FILE.
+# Pattern of the words that may precede the name of a program, such as nice -n 19 and timeout 60s.
 _BEFORE = re.compile(
     r"(\S*/)?(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)|"
     r"\w+=.*|-.*|\d.*|/(run|var|tmp)/.*"
@@ -36,21 +36,21 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command: the file that holds it, and its words. The first word is the program without its directory."""
+    """One command. ``file``: where it was found. ``words``: name of the program without directory, and arguments."""
 
     file: str
     words: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """Return the words in one line."""
+        """Return the command as one line of text."""
         return " ".join(self.words)
 
 
 def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the units that start at boot. Services started by links of SysV init count as units."""
+    """Return the names of the systemd units that start at boot. SysV init scripts count as NAME.service."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
-    # systemd follows the links of SysV init only for services without a unit.
+    # systemd starts a SysV init script only if the service has no unit.
     for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
@@ -64,7 +64,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:
-    """Yield the commands that a node runs automatically, and the commands in the scripts of a plan."""
+    """Yield the commands that a node runs automatically, and the commands in the Lustre scripts of a plan."""
     enabled = enabled_units(setup)
     for file, text in setup.texts.items():
         unit = _UNIT.fullmatch(file)
@@ -93,9 +93,9 @@ def _of_line(file: str, line: str) -> Iterator[Command]:
         words = []
 
 
-@lru_cache(maxsize=4096)  # many rules split the same lines
+@lru_cache(maxsize=4096)
 def _tokens(line: str) -> tuple[str, ...]:
-    """Return the words and command separators of a line; empty if a quotation mark is not closed."""
+    """Split a line into words and separators (``;``, ``&&``, ``|``). Return () for an unclosed quotation mark."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
     lexer.whitespace_split = True
     lexer.commenters = "#"

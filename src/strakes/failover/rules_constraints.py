@@ -1,4 +1,4 @@
-"""Rules about constraints, and the facts of constraints and of the preferred nodes of services."""
+"""Rules about constraints, and the facts that other rules test about constraints and preferred nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INFINITY = float("inf")
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
-    """Find addresses that follow no service, although the cluster has services."""
+    """Find movable addresses without a colocation with any service, in a cluster that has services."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
@@ -29,13 +29,13 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has no colocation"
 
 
-# Comparisons (operation, value) of a network attribute that are true on nodes that reach the network.
+# (operation, value) of expressions such as "pingd gt 0", which are true on nodes that reach the network.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
 
 def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
-    """Yield (resource, score) for each rule about a node attribute that the agent of a running service sets."""
+    """Yield (resource, score) for each location rule that tests an attribute which an agent sets at run time."""
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
         for rule in element.iterfind("./rule"):
@@ -45,14 +45,14 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
 
 
 def locations(setup: Setup) -> Iterator[Thing]:
-    """Yield the location constraints."""
+    """Yield each location constraint with its facts."""
     cib = setup.pacemaker
     present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
     elements = cib.root.findall("./configuration/constraints/rsc_location")
     exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
     for element in elements:
         members, rules = cib.ties.members(element.get("rsc", "")), list(element.iter("rule"))
-        # Only positive scores are checked: a ban of a node that does not exist has no effect.
+        # Only rules with positive scores are checked, because a ban of an unknown node has no effect.
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
         bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
@@ -63,7 +63,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
-        # The constraints of the CIB leave out rules whose time is over.
+        # cib.locations leaves out expired constraints, so an expired constraint has only the deduced facts.
         own = dict(element.attrib) if element.get("id") in present else {}
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
 
@@ -80,7 +80,7 @@ def _is_about_times(rule: Xml.Element) -> bool:
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
-    """Yield the orders; a constraint on a set is split into pairs."""
+    """Yield each order of two actions with its facts; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
@@ -97,7 +97,7 @@ def orders(setup: Setup) -> Iterator[Thing]:
 
 
 def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
-    """Yield the mistakes of an order; ``against`` says that it is against its colocation."""
+    """Yield descriptions of mistakes in an order. ``against``: the order contradicts a colocation of its resources."""
     if against:
         yield f"starts {one.first} before {one.then}, on whose node it is placed"
     ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
@@ -115,9 +115,9 @@ def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
 
 
 def colocations(setup: Setup) -> Iterator[Thing]:
-    """Yield the colocations; a constraint on a set is split into pairs."""
+    """Yield each colocation of two resources with its facts; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
-    # In a set, each member is colocated with the one before it.
+    # Colocations in a resource set place no copy: each member of the set only follows its predecessor.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]
@@ -134,7 +134,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
 
 
 def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> Iterator[str]:
-    """Yield the mistakes of a colocation."""
+    """Yield descriptions of mistakes in a colocation."""
     (near, _), (far, _) = tie.resources
     copies = () if tie.resources[1][1] == "Promoted" else other
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
@@ -148,7 +148,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield the tickets of ticket constraints, with facts from the file of booth that defines the ticket."""
+    """Yield each ticket in ticket constraints, with facts from booth's file that defines the ticket."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -165,7 +165,7 @@ def tickets(setup: Setup) -> Iterator[Thing]:
 
 
 def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
-    """Return the stickiness of a resource or group: the sum of its members."""
+    """Return the stickiness of a group: the sum of the ``resource-stickiness`` of its members."""
     default = cib.properties.get("default-resource-stickiness", "0")
     return sum(score(one.meta.get("resource-stickiness", default)) for one in members)
 
@@ -179,7 +179,7 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # Constraints of crm_resource --move are left out, because another rule reports them.
+        # Constraints from crm_resource --move (ids cli-*) are left out, because another rule reports them.
         scores = [one.score for one in about if not one.id.startswith("cli-")]
         stays = _stickiness(cib, members)
         deduced = {"the stickiness": f"{stays:g}", "the preference": f"{max(scores, default=0.0):g}"}

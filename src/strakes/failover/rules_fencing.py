@@ -11,13 +11,13 @@ from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of
 from strakes.failover.setup import Setup
 
-# Smallest difference, in seconds, of two fencing delays that decides a fencing race.
+# Two fencing delays must differ by at least this number of seconds to decide a fencing race.
 _LEAST_DELAY_S = 3.0
 _INFINITY = float("inf")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find nodes without a named outlet, outlets of several nodes, and outlets with the name of another node."""
+    """Find nodes without a power outlet, outlets that several nodes share, and outlets named like another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
@@ -27,13 +27,13 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
             yield f"cib: {device.id} has the same outlet for {' and '.join(plugs)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
-            # A remote node may be a virtual machine that shares the power of its host.
+            # A remote node is left out: it may be a virtual machine without its own power.
             if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find outlets that several nodes have, and BMCs in the devices of several nodes."""
+    """Find power outlets and BMCs that are configured for more than one node."""
     rows = []
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)
@@ -46,7 +46,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters whose two nodes would fence each other at the same moment."""
+    """Find clusters of two nodes that would fence each other at the same moment: their delays hardly differ."""
     delays = delays_of(setup)
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
@@ -54,7 +54,7 @@ def fencing_race(setup: Setup) -> Iterator[str]:
 
 
 def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
-    """Find devices that may run only on the node that they power off."""
+    """Find fencing devices that may run only on the node that they have to power off."""
     cib = setup.pacemaker
     opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for device in cib.devices:
@@ -62,7 +62,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
         banned = {node for one in about if one.score == -_INFINITY for node in one.nodes}
         allowed = {node for one in about if one.score >= 0 for node in one.nodes}
         banned |= set(setup.node_names) - allowed if opt_in and allowed else set()
-        # Without a list of hosts, no file says which node the device powers off.
+        # A device without a host list is skipped, because its node is unknown.
         known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
@@ -71,7 +71,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
-    """Find levels whose device is missing or leaves the node on, and nodes without a level if others have one."""
+    """Find fencing levels with an unusable device, and nodes without a level in a cluster that uses levels."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
@@ -87,7 +87,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
-    """Find fencing levels whose name, pattern or attribute matches no node, or whose index is invalid."""
+    """Find fencing levels whose target matches no node, or whose index is invalid."""
     cib = setup.pacemaker
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():
@@ -101,7 +101,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
 
 
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
-    """Find fencing levels that switch only some of the outlets of a node, or switch one outlet twice."""
+    """Find fencing levels that switch off only some outlets of a node, or one outlet twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
     for node in setup.node_names:

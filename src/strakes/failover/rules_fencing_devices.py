@@ -12,18 +12,18 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup, nodes_of
 from strakes.failover.source_kind import PCS_COMMANDS
 
-# Agents of switched power outlets, which name the outlet of a node in the parameter plug.
+# Fencing agents of switched power outlets. Their parameter plug names the outlet of a node.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
 
 
-# Parameters that select one of several machines or outlets behind one address.
+# Parameters that select one of several machines or outlets at the same address.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
 
 def is_bmc(device: Primitive) -> bool:
-    """Return whether the device is the management controller of one node and shares its power."""
+    """Return whether the fencing device is a BMC: the management controller of a node, which shares its power."""
     return device.agent in options_of("agents of BMCs")
 
 
@@ -33,7 +33,7 @@ def is_outlet(device: Primitive) -> bool:
 
 
 def pretends_because(device: Primitive) -> str:
-    """Return why a device reports success without powering a node off; empty for a device that powers off."""
+    """Return the reason why a fencing device reports success without cutting power, or an empty text."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
     for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
@@ -43,7 +43,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices that are configured to power off a node, including devices that cut no power."""
+    """Return the fencing devices that are configured for a node, including devices that cut no power."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -53,16 +53,16 @@ def address_of(device: Primitive) -> str:
 
 
 def plug_of(device: Primitive, node: str) -> str:
-    """Return the name of a node's outlet: from the map of hosts, otherwise from the parameters of the device."""
+    """Return the name of a node's outlet: from ``pcmk_host_map``, otherwise from ``plug`` or ``port``."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return what a device switches: its address, the parameters that select a machine there, and its outlet.
+    """Return a key that identifies the power switch of a node: address, selecting parameters, outlet.
 
-    Agents of BMCs ignore plug, except those of a chassis, whose plug may be a list with a separator.
+    The outlet is empty for a BMC, unless the BMC controls a chassis whose plugs are several machines.
     """
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
@@ -70,7 +70,7 @@ def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
 
 
 def watchdog_fences(setup: Setup) -> bool:
-    """Return whether watchdogs reset nodes without quorum (diskless sbd) and Pacemaker relies on the reset."""
+    """Return whether Pacemaker relies on watchdogs to reset nodes without quorum (diskless sbd)."""
     cib = setup.pacemaker
     if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
         return False
@@ -78,7 +78,7 @@ def watchdog_fences(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, float]:
-    """Return node -> delay of its fencing in seconds; empty if quorum, random delays or priorities decide."""
+    """Return node -> static delay before it is fenced, in seconds. Empty if other means decide a fencing race."""
     cib = setup.pacemaker
     ranked = any(primitive.meta.get("priority", "0") != "0" for primitive in cib.services)
     by_priority = ranked and seconds(cib.properties.get("priority-fencing-delay", ""))
@@ -92,14 +92,14 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield for each tie-breaker whether it exists: a quorum device, one that a pcs command adds, a third node."""
+    """Yield for each possible tie-breaker whether the setup has it: a quorum device (two ways), or a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices of the first fencing level that cuts power; fence_kdump cuts no power."""
+    """Return the devices of the first fencing level, not counting fence_kdump, which cuts no power."""
     devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
     levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
     return next(filter(None, levels), []) if levels else devices

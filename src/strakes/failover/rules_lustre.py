@@ -1,4 +1,4 @@
-"""Rules about Lustre and about differences from the description of a cluster, and the facts of Lustre targets."""
+"""Rules about Lustre and about differences between the files and cluster.toml, and the facts of Lustre targets."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
-# Kind of service -> parameters that a description determines; the first one identifies the service.
+# Kind of service -> parameters that cluster.toml determines. The first parameter identifies the service.
 _SERVICES = {"address": ("ip", "cidr_netmask"), "exportfs": ("directory", "clientspec"), "ZFS": ("pool",)}
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
-    """Yield the words of each mkfs.lustre and tunefs.lustre command in the script of a plan."""
+    """Yield the words of each mkfs.lustre and tunefs.lustre command in make-targets.sh."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith(("mkfs.lustre", "tunefs.lustre")):
             yield shlex.split(line.strip())
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the parts, separated by colons, of the values of an option: one part for each node."""
+    """Return the values of an option such as ``--mgsnode=A:B``, split at colons: one value for each node."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return all NIDs in the values of options. Commas separate the NIDs of one node."""
+    """Return all NIDs in the values of these options. A node may have several NIDs, separated by commas."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 
 def _mgs_servers(setup: Setup) -> set[str]:
-    """Return the NIDs of the MGS servers; empty if the script does not make the MGS."""
+    """Return the NIDs of the MGS servers; empty if make-targets.sh does not make the MGS."""
     return {nid for words in made_targets(setup) if "--mgs" in words for nid in nids(words, "servicenode", "failnode")}
 
 
@@ -45,7 +45,7 @@ def _file_systems(setup: Setup) -> set[str]:
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find mount commands that name only one server, servers without the MGS, or another file system."""
+    """Find client mounts that do not name both servers of the MGS, or that name a wrong file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
         match = re.search(r"^\s*mount\s.*?(\S+@\S+):/([^\s/]+)\S*\s+(\S+)", line)
@@ -60,7 +60,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets without their own index, several MGS, and several names of file systems."""
+    """Find targets with a missing or repeated index, several MGSs, and different names of the file system."""
     rows = []
     for words in made_targets(setup):
         given = option_values(words, "index")
@@ -77,7 +77,7 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find differences between the files and a plan that is made anew from cluster.toml."""
+    """Find differences between the files and a new plan from cluster.toml."""
     cluster = setup.cluster
     assert cluster is not None
     files = {file.path: file.text for file in plan_files(cluster)}
@@ -85,7 +85,7 @@ def differs_from_the_description(setup: Setup) -> Iterator[str]:
     kinds = {kind for kind, _ in given}
     for (kind, subject), values in planned.items():
         there = given.get((kind, subject), set())
-        # The configuration of DRBD may contain only some of the planned replication paths.
+        # DRBD's configuration may have fewer replication paths than the plan.
         differs = bool(there - values) if kind == "copy" else there != values
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]
@@ -103,7 +103,7 @@ def _by_subject(setup: Setup) -> dict[tuple[str, str], set[str]]:
 
 
 def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, subject, value) for the settings about nodes, fencing and DRBD."""
+    """Yield (kind, subject, value) for the settings of nodes, fencing and DRBD that cluster.toml determines."""
     known = hosts_of(setup)
     if setup.corosync:
         yield "cluster", "cluster_name", setup.corosync.one("totem").get("cluster_name")
@@ -124,7 +124,7 @@ def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, subject, value) for the settings about Lustre targets and services."""
+    """Yield (kind, subject, value) for the settings of Lustre targets and services that cluster.toml determines."""
     for words in made_targets(setup):
         yield "role", words[-1], "+".join(word[2:] for word in words if word in ("--mgs", "--mdt", "--ost"))
         for option in ("fsname", "index", "servicenode", "mgsnode", "backfstype"):
@@ -132,7 +132,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for one in setup.services:
         kind = "mount" if one.is_mount else "address" if one.agent in ADDRESSES else one.agent
         if one.is_mount:
-            # A replicated device is compared by the name of its resource, because its minor number may differ.
+            # A DRBD device is compared by the name of its resource, because its minor number may differ from the plan.
             copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
             yield kind, one.mount_point, " ".join([*(copies or [one.device]), one.values.get("fstype") or "lustre"])
         elif kind in _SERVICES:
@@ -141,7 +141,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def targets(setup: Setup) -> Iterator[Thing]:
-    """Yield the targets that the script makes."""
+    """Yield each Lustre target that make-targets.sh makes, with its facts."""
     servers, made = _mgs_servers(setup), list(made_targets(setup))
     backing = {disk for one in setup.drbd for disk in one.disks}
     devices = {device for one in setup.drbd for device in one.devices}

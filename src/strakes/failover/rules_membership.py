@@ -1,4 +1,4 @@
-"""Rules about Corosync that compare nodes, files and addresses."""
+"""Rules about Corosync's links, node ids, quorum device, and addresses that occur in several files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "54
 
 
 def _networks(setup: Setup, number: int) -> dict[str, str]:
-    """Return node -> network of a link: the described network, otherwise the /24 (IPv6: /64) of the address.
+    """Return node -> network of its address on a link: from cluster.toml, or the /24 (IPv6: /64) of the address.
 
-    Nodes whose address is a host name that /etc/hosts does not list are left out.
+    Nodes are left out if their address is a host name that is not in /etc/hosts. ``number``: number of the link.
     """
     described = [ipaddress.ip_network(one.subnet) for one in (setup.cluster.networks if setup.cluster else ())]
     known, found = hosts_of(setup), {}
@@ -34,7 +34,7 @@ def _networks(setup: Setup, number: int) -> dict[str, str]:
 
 
 def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
-    """Find links whose ends are in different networks or missing, and nodes with several links in one network."""
+    """Find links that connect different networks or lack a node, and nodes with several links in one network."""
     links = [_networks(setup, number) for number in LINKS]
     for node in dict.fromkeys(name for link in links for name in link):
         for net, times in Counter(link[node] for link in links if node in link).items():
@@ -49,7 +49,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find node names with a loopback address, the address of another node, or an address unlike corosync.conf."""
+    """Find node names in /etc/hosts with a wrong address: loopback, another node's, or unlike corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     rows = [(address, name) for address, name in rows if name in setup.node_names and name != "localhost"]
@@ -63,9 +63,9 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
-    """Find nodes whose id is missing, reserved or given twice."""
+    """Find node ids in corosync.conf that are missing, reserved or repeated."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
-    # Corosync 2 derives the ids from IPv4 addresses.
+    # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
     if "" in ids and setup.corosync.one("totem").get("transport", "knet") == "knet":
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
@@ -75,7 +75,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
 
 
 def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
-    """Find nodes without their own id, and nodes whose name or id differs between Pacemaker and corosync.conf."""
+    """Find nodes with a wrong id, and nodes whose name or id differs between Pacemaker and corosync.conf."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup)}
     yield from _wrong_ids(setup)
     if "" in ids or not ids or not setup.cib:
@@ -92,7 +92,7 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
 
 
 def quorum_device_wrong(setup: Setup) -> Iterator[str]:
-    """Find a quorum device that is misconfigured, or on a node of the cluster."""
+    """Find a quorum device that is misconfigured, or that runs on a node of the same cluster."""
     if setup.corosync.one("quorum").all("device"):
         device = setup.corosync.one("quorum").one("device")
         own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
@@ -128,7 +128,7 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (address, owner, setting in words) for each address in the files."""
+    """Yield (address, owner, description of the setting) for each address in the files."""
     for node in nodes_of(setup):
         name = name_of(node) or f"node {node.get('nodeid')}"
         yield from ((address, name, f"ring{number}_addr of {name}") for number, address in links_of(node).items())
@@ -149,7 +149,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
-    """Find addresses that two different nodes, devices or services have."""
+    """Find addresses with two different owners (nodes, fencing devices or services)."""
     known: dict[str, tuple[str, str]] = {}
     real = hosts_of(setup)
     hosts = {*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts)}
@@ -158,7 +158,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
         if is_address(address):
             first, other = known.setdefault(address, (thing, name))
             pair = {thing, first}
-            # A fencing device and the quorum device may be one host. A node without a name may be any known host.
+            # Fencing may use the host of the quorum device. A node without a name may be the same as any named host.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             if first != thing and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

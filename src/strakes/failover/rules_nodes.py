@@ -1,4 +1,4 @@
-"""Settings in the files of a node: the kernel, systemd, multipath, NFS, ZFS and Lustre; and rules that compare them."""
+"""Settings in the files of a node (kernel, systemd, multipath, NFS, ZFS, Lustre), and rules that compare them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
 
 
 def _rejects_all(text: str) -> bool:
-    """Return whether an LVM filter rejects all disks except DRBD devices. In a filter, the first match decides."""
+    """Return whether a filter in lvm.conf rejects all disks except DRBD devices. Its first matching pattern decides."""
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
         if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):
@@ -23,7 +23,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_groups(setup: Setup) -> Iterator[Thing]:
-    """Yield the volume groups of the cluster, with the settings of lvm.conf that concern the group."""
+    """Yield each LVM volume group of the cluster; its facts are the settings in lvm.conf that concern the group."""
     text = setup.bare("etc/lvm/lvm.conf")
     modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
     for one in setup.services:
@@ -56,12 +56,12 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
             yield f"multipath.conf: blacklist has {word}"
 
 
-_Row = tuple[str, str, str]  # a section, a name and a value
+_Row = tuple[str, str, str]  # A setting: section, name, value.
 
 
 @dataclass(frozen=True)
 class Given:
-    """One setting of a node. ``table``: kind of the file and section, which selects the known options."""
+    """One setting in a file of a node. ``table``: name of the table of options that are valid there."""
 
     file: str
     table: str
@@ -124,7 +124,7 @@ _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield the settings in all files of a node whose format is known."""
+    """Yield the settings in all files of a node that have a known format."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, table, reader in _FILES:
@@ -143,7 +143,7 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
 
 
 def _commands(setup: Setup) -> Iterator[Given]:
-    """Yield the settings that automatic commands make: of ZFS pools and datasets, Lustre and the kernel."""
+    """Yield the settings of ZFS, Lustre and the kernel that commands make at boot or by cron."""
     for command in commands_run(setup):
         where, words = command.file.rpartition("/")[2], command.words
         pairs = [(before, word.partition("=")) for before, word in pairwise(words) if "=" in word]
@@ -163,7 +163,7 @@ def _commands(setup: Setup) -> Iterator[Given]:
 
 
 def _mounts(setup: Setup) -> Iterator[Given]:
-    """Yield the mount options of Lustre targets and the import options of ZFS pools in the CIB."""
+    """Yield the settings in the CIB that are mount options of Lustre targets or import options of ZFS pools."""
     for one in setup.services:
         options = re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else []
         imports = [word for word in one.values.get("importargs", "").split() if "=" in word and one.agent == "ZFS"]

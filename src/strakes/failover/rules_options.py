@@ -1,4 +1,4 @@
-"""Rules about option names that programs do not know, and about values that programs do not accept."""
+"""Rules about unknown option names and invalid option values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Pairs = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings of a place. The agent of ``asks`` may know more names, unless ``known`` is ``complete``."""
+    """The settings (``pairs``) in one place. ``asks``: resource whose agent may know options besides ``known``."""
 
     where: str
     pairs: _Pairs
@@ -30,7 +30,7 @@ class _Settings:
 
 
 def _parameters(one: Primitive) -> Mapping[str, Option]:
-    """Return the known parameters of the agent of a resource; empty for an unknown agent."""
+    """Return name -> option for the parameters of a resource's agent; empty for an unknown agent."""
     if one.standard == "stonith":
         return options_of("fencing", "fence", one.agent) if options_of(one.agent) else {}
     name = f"{one.provider}:{one.agent}"
@@ -39,7 +39,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    # Agents also store properties, with underscores in their names.
+    # Agents store cluster properties with underscores in their names, which are no mistakes.
     known = options_of("properties")
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)
@@ -56,7 +56,7 @@ def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
 
 
 def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the id of each block of the CIB with these tags, and its settings."""
+    """Yield (id, settings) for each block of name-value pairs in the CIB, such as meta_attributes."""
     for block in (block for tag in tags if setup.cib for block in setup.cib.root.iter(tag)):
         pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]
         yield block.get("id", ""), pairs
@@ -97,12 +97,12 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown agents whose name is almost that of an existing agent."""
+    """Find unknown agents whose names differ by a typing error from a known agent."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
         known = known_options.fencing_agents() if fencing else known_options.resource_agents()
         name = one.agent if fencing else f"{one.provider}:{one.agent}"
-        # Other unknown agents may have been written by the site or come from another package.
+        # An unknown agent is no mistake in itself: the site or another package may provide it.
         if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *known_options.newer_names()):
             other = slip(name, known)
             if other and not installed_options(one):
@@ -110,7 +110,7 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 
 
 def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
-    """Yield (settings, name, known name) for each unknown name; the known name that it resembles may be empty."""
+    """Yield (settings, unknown name, similar known name or empty text) for each unknown option."""
     for settings in _all_settings(setup):
         resembling = meant if settings.complete or settings.asks else slip
         names = dict.fromkeys(name for name, _ in settings.pairs if settings.known and name not in settings.known)
@@ -119,7 +119,7 @@ def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
 
 
 def option_misspelt(setup: Setup) -> Iterator[str]:
-    """Find unknown names that resemble a known name."""
+    """Find unknown option names that are similar to a known name."""
     for settings, name, other in _unknown(setup):
         if other:
             yield f"{settings.where} has {name}, which may mean {other}"
@@ -129,14 +129,14 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown names that resemble no known name."""
+    """Find unknown option names that are not similar to any known name."""
     for settings, name, other in _unknown(setup):
         if not other and settings.complete:
             yield f"{settings.where} has {name}"
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
-    """Find values that are invalid for their option."""
+    """Find option values that are invalid, such as a word where a time is required."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
@@ -145,7 +145,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:
-    """Find services and fencing devices that lack a required parameter, or have an empty one."""
+    """Find resources without a required parameter, and fencing devices with an empty parameter."""
     for one in setup.pacemaker.primitives:
         for name, option in _parameters(one).items():
             if option.required and not one.values.get(name, "").strip():
@@ -155,12 +155,12 @@ def parameter_missing(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has an empty {name}"
 
 
-# Older name of a fencing parameter -> current name.
+# Old name of a fencing parameter -> current name.
 _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_script": "password_script", "port": "plug"}
 
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
-    """Find settings that are given twice with different values, also under an older and a newer name."""
+    """Find settings with two different values, also if the old and the current name of a setting are used."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
         renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]
@@ -172,7 +172,7 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def deprecated(setup: Setup) -> Iterator[str]:
-    """Find agents, properties, parameters and elements that newer releases no longer have."""
+    """Find agents, properties, parameters and elements that newer releases have replaced."""
     cib, old = setup.pacemaker, known_options.newer_names()
     named = [("the cluster", name) for name in cib.properties]
     named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]

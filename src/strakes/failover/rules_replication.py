@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
 
 
 def devices_collide(setup: Setup) -> Iterator[str]:
-    """Find devices, disks, metadata devices and addresses that several volumes use."""
+    """Find devices, disks, metadata devices and addresses that several DRBD volumes use."""
     hosts = [(resource, host) for resource in setup.drbd for host in resource.hosts]
     rows = [((host.name, what, value), name) for one, host in hosts for what, value, name in _uses(one, host) if value]
     for (host_name, what, value), first, name in shared(rows):
@@ -22,7 +22,7 @@ def devices_collide(setup: Setup) -> Iterator[str]:
 
 
 def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, value, volume) for the settings of one node of a resource that must be unique."""
+    """Yield (kind, value, volume) for the settings that must be unique on a node, such as a disk."""
     yield from (("address", address, resource.name) for address in host.addresses)
     for number, (device, disk, metadata) in host.volumes.items():
         name = f"{resource.name} volume {number}"
@@ -32,14 +32,14 @@ def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
 
 
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
-    """Yield each resource that uses a replicated device, and the clone that promotes the device, or an empty text."""
+    """Yield (resource that uses a DRBD device, clone that promotes the device); the clone may be an empty text."""
     for one in setup.services:
         if one.uses_disk and one.device.startswith("/dev/drbd"):
             yield one, clone_of(setup, one.device)
 
 
 def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
-    """Find mounts of a DRBD device that is never promoted, or that has different names on the nodes."""
+    """Find mounted DRBD devices that no resource promotes, or whose paths differ between nodes."""
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
@@ -51,7 +51,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
-    """Find mounts of a disk below DRBD, and DRBD devices used as disks below DRBD."""
+    """Find mounts that bypass DRBD by using its backing disk, and DRBD devices that are backing disks themselves."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for one in setup.services:
         if one.uses_disk and one.device in disks:
@@ -63,7 +63,7 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
 
 
 def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
-    """Find mounts that are not colocated with the promoted copy, or that do not wait for the promotion."""
+    """Find mounts of DRBD devices without a colocation with the promoted copy or an order after its promotion."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
@@ -72,7 +72,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
-    """Find DRBD clones whose promoted copy nothing follows, addresses with any copy, and orders without a promotion."""
+    """Find promotable clones whose promoted copy no constraint names, and constraints that accept any copy."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
     near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}

@@ -1,4 +1,4 @@
-"""Dependencies between resources: volumes, pools, arrays, mounts, servers, and the services that use them."""
+"""Dependencies between resources: which services use a volume, pool, RAID array, mount or server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOCKED = ("gfs2", "ocfs2")
 
 
 def provided_by(one: Primitive) -> tuple[str, ...]:
-    """Return the beginnings of the paths that a resource provides: of a pool, volume, array or mount."""
+    """Return prefixes of the paths that a resource provides: ``/dev/GROUP/`` for LVM, ``/mnt/a/`` for a mount."""
     values = one.values
     pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
     if pool:
@@ -28,13 +28,13 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 
 def _named(one: Primitive) -> Iterator[str]:
-    """Yield the values of the parameters as paths; all names of a volume become /dev/GROUP/VOLUME."""
+    """Yield each parameter value of a resource as a path with final slash; volumes become ``/dev/GROUP/VOLUME/``."""
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield each pair of a service and a mount, volume, pool or array that the service uses."""
+    """Yield pairs (service, mount or volume or pool or array that it uses)."""
     provided = [(one, given) for one in cib.services if (given := provided_by(one))]
     for user in cib.services:
         for base, beginnings in provided:
@@ -44,7 +44,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield each pair of a service and a resource that the service needs on its node, such as storage or a server."""
+    """Yield pairs (service, resource that it needs on its node), such as an export and its NFS server."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:
@@ -61,14 +61,14 @@ def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def clone_of(setup: Setup, device: str) -> str:
-    """Return the clone that promotes the DRBD resource of a device, or an empty text."""
+    """Return the id of the clone that promotes a DRBD device, or an empty text."""
     clones = {one.values.get("drbd_resource", ""): one.clone for one in setup.services if one.is_drbd}
     names = [resource.name for resource in setup.drbd if device in resource.devices]
     return next((clones[name] for name in names if name in clones), "")
 
 
 def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield (service, needed resource, role that the needed resource must have, or an empty text)."""
+    """Yield (service, needed resource, required role of the needed resource); an empty text allows any role."""
     cib = setup.pacemaker
     yield from ((user, base, "") for user, base in needs_of(cib))
     for user in cib.services if setup.drbd else ():

@@ -1,4 +1,4 @@
-"""Rules about dependencies between resources that follow from the values of parameters."""
+"""Rules about storage and network dependencies between resources, derived from the values of their parameters."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from strakes.failover.rules_stacks import needs_of, provided_by, users
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
-# Parameters with an address that another resource must bring up.
+# Parameters of agents with an IP address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
-# Parameters with a directory of data.
+# Parameters of agents with a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -37,7 +37,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find disks that no resource provides, although similar disks are provided or a provided disk is unused."""
+    """Find disks that no resource provides, if similar disks are provided or a provided disk is unused."""
     cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
@@ -56,7 +56,7 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
 
 
 def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield the kind and value of each parameter that must be unique among resources."""
+    """Yield (kind, value) of each parameter of a resource whose value no other resource may have."""
     known = options_of(f"{one.provider}:{one.agent}")
     names = [name for name, option in known.items() if option.unique] if known else ["iqn", "dataset"]
     if one.uses_disk and "bind" not in one.values.get("options", ""):
@@ -75,7 +75,7 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
-    """Find values that two resources have although only one can have them."""
+    """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
     yield from (f"cib: {first} and {other} have the {kind} {value}" for (kind, value), first, other in shared(rows))
     for bundle in setup.pacemaker.root.iter("bundle"):
@@ -89,20 +89,20 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find exported directories and data directories that are outside the mounts of the cluster."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    # The mount points of ZFS pools are unknown.
+    # With ZFS the check is skipped, because mount points are properties of the datasets.
     pools = any("zfs" in one.agent.lower() for one in cib.services)
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:
             place = f"{one.values.get(name, '')}/"
-            # The data of a service without a mount may be on the node's own disk.
+            # A service without a mount in its group may keep its data on a local disk of the node.
             certain = grouped or name in ("directory", "nfs_shared_infodir")
             if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
                 yield f"cib: {one.id} has {name}={place[:-1]}, which is not on a mount of the cluster"
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find exports that share an fsid, or directory and client; unknown options; and NFS state that is exported."""
+    """Find mistakes in NFS exports: a repeated fsid or client, an unknown option, or exported NFS state."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     numbers = [(number, place[one.id]) for one in exports if (number := one.values.get("fsid", ""))]
@@ -121,7 +121,7 @@ def export_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield (parameter, address) for the addresses that a resource needs."""
+    """Yield (parameter, address) for the IP addresses that another resource must bring up for this one."""
     names = (*_HELD, "ip") if one.agent == "portblock" else _HELD
     yield from ((name, word) for name in names for word in re.split(r"[,\s]+", one.values.get(name, "")))
     for word in one.values.get("portals", "").split():
@@ -129,7 +129,7 @@ def _held(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
-    """Find addresses in parameters that no resource brings up."""
+    """Find IP addresses in parameters that no IPaddr2 resource brings up."""
     known = {one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES}
     for one in setup.services if known else ():
         for name, address in _held(one) if one.agent not in ADDRESSES else ():
@@ -141,7 +141,7 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
 
 
 def port_stays_blocked(setup: Setup) -> Iterator[str]:
-    """Find blocked ports that are never opened, opened before the service starts, or not the service's ports."""
+    """Find portblock resources that never unblock, that unblock before their service starts, or have a wrong port."""
     ports = [one for one in setup.services if one.agent == "portblock"]
     places = {one.id: tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol")) for one in ports}
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
@@ -160,7 +160,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find logical units whose target does not exist or differs, and units with the same number."""
+    """Find iSCSI logical units with a missing target, another implementation than their target, or a repeated LUN."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -174,7 +174,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
-    """Find devices of DRBD or Pacemaker that the node mounts, opens or imports at boot."""
+    """Find devices of the cluster that a node also mounts at boot (fstab, mount units) or opens (crypttab)."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):
@@ -190,7 +190,7 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
-    """Return whether a line of fstab mounts a Lustre target, or a disk or directory of the cluster, at boot."""
+    """Return whether a line of fstab mounts a Lustre target, or the cluster's disk or directory, at boot."""
     source, place, kind, options = (*line, "", "")[:4]
     if "noauto" in options.split(",") and "x-systemd.automount" not in options:
         return False
@@ -199,7 +199,7 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find exports and boot-time imports of the cluster's storage, and boot-time servers that export it."""
+    """Find exports, imports at boot, and file servers started at boot that use the cluster's storage."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for file in (name for name in setup.texts if name.startswith("etc/exports")):
         for line in setup.bare(file).splitlines():
@@ -216,7 +216,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find commands that a node runs automatically and that change resources of the cluster."""
+    """Find commands that a node runs automatically (boot, cron, udev) and that change the cluster's resources."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):

@@ -1,4 +1,4 @@
-"""The files of a plan, of any other cluster, or of the running cluster."""
+"""Read the configuration files of a cluster: from a directory, or from the running cluster of this node."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# Name of this node's own cluster in messages, instead of a directory.
+# Name in messages of the cluster that this node belongs to. Other clusters have the name of their directory.
 LIVE = "the running cluster"
-# Maximum size of all files together in bytes; a thousand DRBD resources need half a million.
+# Maximum total size of all files in bytes. 1,000 DRBD resources need half a million.
 _MOST_BYTES = 4 << 20
-# Beginnings of the names of files of which a setup needs at least one.
+# Prefixes of file names. A setup needs at least one file with such a name.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
-# Files below the directory whose content is examined; a report of sos has the CIB where Pacemaker stores it.
+# Files in subdirectories that are recognised by their content. The last one is the CIB in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
-# Maximum number of files in the directory whose content is examined.
+# Maximum number of files that are examined to recognise them by their content.
 _MOST_FILES = 200
-# Maximum number of digits in a row: converting longer numbers takes quadratic time.
+# Maximum number of digits of a number, because converting a number takes quadratic time.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
-# Programs that show the state of a running cluster. DRBD 8.4 shows its state in /proc/drbd.
+# Commands that show the state of a running cluster. DRBD 8.4 shows its state in /proc/drbd.
 _STATES = (
     ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
@@ -49,11 +49,11 @@ _STATES = (
 
 @dataclass(frozen=True)
 class Setup:
-    """The files to check.
+    """The parsed configuration files of one cluster.
 
-    Missing parts are None or empty; rules that need these parts are skipped. ``root``: directory with ``etc``.
-    ``texts``: path -> content. ``behaviour``: results of the policy engine, if it was run. ``nodes_assumed``: no file
-    lists the nodes of the CIB. ``undefined``: statements about resources that no statement defines.
+    Missing parts are None or empty, and rules about a missing part are skipped. ``root``: directory with ``etc``.
+    ``texts``: path -> content. ``behaviour``: simulation results, if any. ``nodes_assumed``: no file lists the nodes of
+    the CIB. ``undefined``: statements about resources that no statement defines.
     """
 
     where: str
@@ -70,61 +70,61 @@ class Setup:
 
     @property
     def pacemaker(self) -> Cib:
-        """Return the CIB, for rules that need it."""
+        """Return the CIB. The caller must know that it exists."""
         assert self.cib is not None
         return self.cib
 
     @property
     def simulated(self) -> Behaviour:
-        """Return the simulation, for rules that need it."""
+        """Return the results of the simulation. The caller must know that they exist."""
         assert self.behaviour is not None
         return self.behaviour
 
     @property
     def services(self) -> tuple[Primitive, ...]:
-        """Return Pacemaker's services; empty without a CIB."""
+        """Return the resources in the CIB except fencing devices; empty without a CIB."""
         return self.cib.services if self.cib else ()
 
     @property
     def devices(self) -> tuple[Primitive, ...]:
-        """Return Pacemaker's fencing devices; empty without a CIB."""
+        """Return the fencing devices in the CIB; empty without a CIB."""
         return self.cib.devices if self.cib else ()
 
     @property
     def mounts_on_both_nodes(self) -> bool:
-        """Return whether a service mounts a file system on several nodes at the same time."""
+        """Return whether a resource mounts a file system (GFS2, OCFS2) on several nodes at the same time."""
         return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
-        """Return the text of a file without comments, which begin with one of the characters in ``marks``."""
+        """Return the text of a file without comments. ``marks``: characters that begin a comment."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
-        """Return the ``KEY=value`` lines of the first of these files that exists."""
+        """Return key -> value of the ``KEY=value`` lines in the first existing file of ``names``."""
         text = next((self.texts[name] for name in names if name in self.texts), "")
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
         return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
 
     @cached_property
     def sbd(self) -> dict[str, str]:
-        """Return the settings of sbd, by name."""
+        """Return name -> value of the settings of sbd."""
         return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
 
     @property
     def lustre_parameters(self) -> str:
-        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts, with timeout as sys.timeout."""
+        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts; timeout becomes sys.timeout."""
         scripts = "\n".join(self.texts.get(name, "") for name in ("lustre/parameters.sh", "etc/rc.local"))
         lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
         return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
 
     @cached_property
     def modules(self) -> str:
-        """Return the settings of modprobe for all modules."""
+        """Return the text of all files in /etc/modprobe.d."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
 
     @cached_property
     def sysctl(self) -> dict[str, str]:
-        """Return name (with dots) -> value of the kernel settings. The last file with a setting takes precedence."""
+        """Return name -> value of the kernel settings (net.ipv4.ip_forward). The last file takes precedence."""
         found = dict[str, str]()
         for name in sorted(self.texts, key=lambda name: (name == "etc/sysctl.conf", name)):
             if name.startswith("etc/sysctl"):
@@ -133,19 +133,19 @@ class Setup:
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """Return the units of systemd that are enabled or changed on the node, by their path in /etc/systemd/system."""
+        """Return path below /etc/systemd/system -> content, for enabled and changed systemd units."""
         head = "etc/systemd/system/"
         return {name.removeprefix(head): text for name, text in self.texts.items() if name.startswith(head)}
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """Return the names of all nodes, as Pacemaker and Corosync have them."""
+        """Return the names of all nodes in the CIB and in corosync.conf."""
         named = [node.get("name") for node in nodes_of(self)]
         return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Return the names of the parts that exist."""
+        """Return the names of the parts that the setup has, such as "pacemaker" if it has a CIB."""
         there = {
             "description": self.cluster,
             "corosync": self.corosync,
@@ -162,27 +162,27 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
-LINKS = range(8)  # knet supports eight links, more than other transports
+LINKS = range(8)  # Numbers of Corosync links: knet supports eight, other transports fewer.
 
 
 def nodes_of(setup: Setup) -> list[Block]:
-    """Return the sections of the nodes in corosync.conf, or an empty list without that file."""
+    """Return the node sections of corosync.conf, or an empty list without this file."""
     return setup.corosync.one("nodelist").all("node")
 
 
 def links_of(node: Block) -> dict[int, str]:
-    """Return number -> address of each link of a node."""
+    """Return link number -> address, from the section of a node in corosync.conf."""
     return {number: address for number in LINKS if (address := node.get(f"ring{number}_addr"))}
 
 
 def name_of(node: Block) -> str:
-    """Return the node's name, or the host name that is its first address; empty if only ``uname -n`` gives the name."""
+    """Return the name of a node in corosync.conf: its ``name``, or the host name on link 0; may be empty."""
     first = links_of(node).get(0, "")
     return node.get("name") or ("" if is_address(first) else first)
 
 
 def hosts_of(setup: Setup) -> dict[str, str]:
-    """Return name -> address from /etc/hosts."""
+    """Return host name -> address from /etc/hosts."""
     found = dict[str, str]()
     for line in setup.texts.get("etc/hosts", "").splitlines():
         address, *names = line.partition("#")[0].split() or [""]
@@ -191,7 +191,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> setup for each node with files below nodes/NAME, which replace the common files."""
+    """Return node -> setup for each node with a directory nodes/NAME. Its files replace the common files."""
     own = dict[str, dict[str, str]]()
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
@@ -203,7 +203,7 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
 
 
 def read_plan(directory: Path) -> Setup:
-    """Read a plan or other files of a cluster. Raises BadInputError if there are none, or unreadable ones."""
+    """Read a plan or other files of a cluster. Raises BadInputError for missing or unreadable files."""
     try:
         with little_enough(str(directory)):
             return _read_plan(directory)
@@ -233,13 +233,13 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # A directory can have the name that stands for the running cluster, whose files are trusted.
+    # Files of the running cluster are trusted. The prefix ./ distinguishes a directory with the same name.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     return setup_of(where, root, texts, cluster)
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the files that are recognised by their content, as path in the setup -> text."""
+    """Return path in the setup -> text, for files that are recognised by their content."""
     texts = {}
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
@@ -252,7 +252,7 @@ def _sources(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
-    """Read the cluster of this node. Raises EnvironmentLacksError on a machine that is not a node."""
+    """Read the configuration of the running cluster. Raises EnvironmentLacksError if this machine is not a node."""
     texts = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
         raise EnvironmentLacksError(
@@ -273,7 +273,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
 
 
 def _states(runner: Runner) -> dict[str, str]:
-    """Return name -> output of the programs that show the state of a cluster, if installed and working."""
+    """Return path in the setup -> output of each program that shows the cluster's state, if the program works."""
     answers = {}
     for program, *words in _STATES:
         with suppress(EnvironmentLacksError, CommandTimeout):
@@ -284,7 +284,7 @@ def _states(runner: Runner) -> dict[str, str]:
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
-    """Return the setup of files, given as path below ``root`` -> text. Raises BadInputError for invalid texts."""
+    """Parse files and return their setup. ``texts``: path below ``root`` -> text. Raises BadInputError if invalid."""
     cib, cib_file = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml")
     built = built_cib(texts) if cib is None else None
     if built:
@@ -321,7 +321,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # Users with access to Pacemaker need no access to files with network keys.
+            # A user of Pacemaker may lack access to files with network keys, so such a file is skipped.
             kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -336,7 +336,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     return texts
 
 
-# Lines with secrets in the files of network cards, which are removed before anything is stored.
+# Lines with passwords or keys in the files of network cards. They are removed as soon as a file is read.
 _SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
 _WITH_SECRETS = re.compile(
     r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
@@ -344,7 +344,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read, in order; some may be missing. ``planned`` adds those outside etc."""
+    """Return the names of the files to read, in order. Some may not exist. ``planned`` adds the files of a plan."""
     below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:
@@ -358,7 +358,7 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
 
 
 def _files_of_nodes(root: Path) -> Iterator[Path]:
-    """Yield the files nodes/NAME/etc/... Raises BadInputError for too many directories in each other."""
+    """Yield the files below nodes/NAME/etc. Raises BadInputError if their directories are nested too deep."""
     directories = [*(root / "nodes").glob("*/etc")]
     for _ in range(MOST_DEPTH):
         inside = [path for directory in directories for path in directory.glob("*")]
@@ -370,12 +370,12 @@ def _files_of_nodes(root: Path) -> Iterator[Path]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Return whether a file may hold keys and passwords of networks."""
+    """Return whether a file configures network cards and may therefore hold passwords or keys."""
     return bool(_WITH_SECRETS.fullmatch(name))
 
 
 def without_secrets(name: str, text: str) -> str:
-    """Return a file without the lines that hold the secrets of networks.
+    """Return the text of a file without lines that hold passwords or keys of networks.
 
     >>> without_secrets("etc/netplan/1.yaml", "password: x\\naddresses: []")
     '\\naddresses: []'
@@ -384,7 +384,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return path -> empty text for the links by which systemd enables or masks units."""
+    """Return path -> "" for the symbolic links that enable or mask systemd units."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

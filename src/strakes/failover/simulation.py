@@ -20,15 +20,14 @@ from strakes.targets.command import CommandTimeout
 _LIMIT_S = 20.0
 # Number of simulations that run in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-# Maximum number of services whose failure is simulated, because time grows in proportion.
+# Maximum number of services whose failure is simulated. The time grows in proportion.
 _MOST_FAILURES = 40
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the results of the policy engine, or None if it cannot simulate this setup.
+    """Return the simulated states of a cluster. Return None if the CIB is missing, too large or refused.
 
-    It needs a CIB that it accepts and that is small enough for the time limit. Raises CommandTimeout if the first
-    simulation exceeds the time limit.
+    Raises CommandTimeout if the simulation of the start exceeds the time limit.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
@@ -60,7 +59,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
-    """Return the state with all nodes up, without resources that work only with the status stored in the CIB."""
+    """Return the state with all nodes up. Resources that run only because of the status in the CIB are left out."""
     cib, steady = setup.pacemaker, engine.steady()
     roles = {one.id: "Promoted" if cib.promotable(one.clone) else "" for one in cib.primitives}
     idle = idle_resources(engine, steady, roles)
@@ -69,9 +68,9 @@ def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, str]) -> frozenset[str]:
-    """Return the managed resources that work neither after a fresh start nor after the status stored in the CIB.
+    """Return the managed resources that run neither after a fresh start nor with the status stored in the CIB.
 
-    ``roles``: resource -> role in which it works, empty for any.
+    ``roles``: resource -> role that it must have, or an empty text for any role.
     """
     idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
@@ -79,5 +78,5 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
 
 
 def _answered(trials: Mapping[str, Future[Snapshot]]) -> dict[str, Snapshot]:
-    """Return the results of the simulations that ended in time. Raises any other error of a simulation."""
+    """Return the results of the simulations, except those that timed out. Other errors are raised."""
     return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}

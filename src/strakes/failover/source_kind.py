@@ -14,7 +14,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
-# The patterns match blanks only within a line: across lines, the time would grow with the square of their number.
+# Content -> path in a setup. Patterns match blanks only within a line, because matching blank lines is quadratic.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
@@ -26,7 +26,7 @@ _KINDS = (
 
 
 def place_of_source(name: str, text: str) -> str:
-    """Return the path at which a setup expects a file with this content, or an empty text for unknown contents."""
+    """Return the path that a file with this content has in a setup, or an empty text for unknown content."""
     if name in ("haresources", "ha.cf"):
         return f"etc/ha.d/{name}"
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
@@ -34,7 +34,7 @@ def place_of_source(name: str, text: str) -> str:
 
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
-    """Return the name of a file that describes the configuration in another form, and the CIB; None without one."""
+    """Return a file with crm, pcs or haresources statements, and the CIB built from them; None without such a file."""
     for name, read in STATEMENTS.items():
         if name in texts:
             builder = _with_nodes(read(expanded(texts[name])), texts)
@@ -46,7 +46,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """Add nodes if no statement names any: those of Corosync, DRBD, fencing or constraints, else node1 and node2."""
+    """Add the nodes that other files or constraints name, if no statement names nodes; otherwise node1 and node2."""
     if not builder.node_names:
         builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
@@ -62,26 +62,26 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
 
 
 def _fenced_nodes(cib: str) -> list[str]:
-    """Return the nodes that the fencing devices and levels name."""
+    """Return the names of the nodes that fencing devices and fencing levels mention."""
     named = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', cib)
     levels = re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
     return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
 
 
-# Agent of Heartbeat -> names of its parameters, which haresources gives by position.
+# Agent of Heartbeat -> names of its parameters. In haresources, parameters have positions instead of names.
 _HEARTBEAT_AGENTS = {
     "IPaddr": ("ip", "cidr_netmask", "nic"),
     "IPaddr2": ("ip", "cidr_netmask", "nic"),
     "Filesystem": ("device", "directory", "fstype", "options"),
     "LVM": ("volgrpname",),
 }
-# Heartbeat without Pacemaker has no monitors and time-outs. These values keep the rules about them silent.
+# Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.
 _MONITOR = "op monitor interval=20s timeout=60s"
 _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
 
 
 def _haresources(text: str, ha_cf: str) -> Iterator[str]:
-    """Yield statements of crm for the resources of haresources, and the nodes and fencing devices of ha.cf."""
+    """Yield crm statements for the resources in haresources, and for the nodes and fencing devices in ha.cf."""
     stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
     yield f"property stonith-enabled={'true' if stonith else 'false'}"
     yield from (f"node {name}" for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split())
@@ -99,7 +99,7 @@ def _haresources(text: str, ha_cf: str) -> Iterator[str]:
 
 
 def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
-    """Yield the statements for a line: a group in the same order, which starts after the promotion of DRBD."""
+    """Yield crm statements for a line of haresources: a group of its resources, ordered after the DRBD promotion."""
     members, copies = list[str](), list[str]()
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")

@@ -1,4 +1,4 @@
-"""Detection of split brain and lost writes: compares the copies of a journal with the acknowledgements to clients."""
+"""Detect split brain and lost writes: compare the copies of a journal with the acknowledgements to clients."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import chain, pairwise, takewhile
 
 from strakes.base.units import counted
 
-_START = "start"  # client in the record that a service writes when it starts
+_START = "start"  # Placeholder for the client, in the record that a service writes when it starts.
 
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal. A service that starts begins a new ``term``: the last one of its copy plus one."""
+    """One line of a journal. Each start of the service begins a new ``term``: the last term in its copy plus one."""
 
     term: int
     node: str
@@ -24,7 +24,7 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The acknowledgement of ``record`` to a client; times are in seconds since 1970."""
+    """The acknowledgement of a record. ``sent_s``, ``told_s``: times of request and answer, seconds since 1970."""
 
     record: JournalRecord
     sent_s: float
@@ -35,9 +35,9 @@ class Acknowledgement:
 class SplitBrainJudgement:
     """The result of comparing the copies of a journal.
 
-    ``split_brain``: sentences that show that two nodes served at the same time. ``lost``: acknowledged records that are
-    missing in the copy in use. ``twice``: records that the copy in use has more than once. ``unanswered``: number of
-    records in the copy in use without an acknowledgement.
+    ``split_brain``: sentences with evidence that two nodes served at the same time. ``lost``: acknowledged records that
+    the copy in use lacks. ``twice``: records that the copy in use has more than once. ``unanswered``: number of records
+    in the copy in use without an acknowledgement.
     """
 
     acknowledged: int
@@ -48,21 +48,19 @@ class SplitBrainJudgement:
 
     @property
     def good(self) -> bool:
-        """Return whether one node served at a time, and no record is lost or stored twice."""
+        """Return whether only one node served at any time, and no record is lost or stored twice."""
         return not (self.split_brain or self.lost or self.twice)
 
 
 def judge(
     copies: Mapping[str, Sequence[JournalRecord]], acknowledged: Sequence[Acknowledgement], in_use: str
 ) -> SplitBrainJudgement:
-    """Compare the copies of a journal.
+    """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: node that serves now.
 
-    ``copies``: node -> records in the order of writing. ``in_use``: node whose copy is served now.
-
-    Each of these shows split brain: two nodes in one term; a record of an old term after a record of a newer term; an
-    acknowledgement of an old term for a record that was sent when a newer term was known; two copies that both have
-    acknowledged records after their last common record. A copy that ends early is only outdated, and records at the
-    end without acknowledgements are harmless.
+    Evidence of split brain is any of: two nodes wrote in the same term; in a copy, a record of an older term follows a
+    record of a newer term; a node of an older term answered a request that was sent after a newer term had begun; two
+    copies both have acknowledged records after their last common record. A copy that ends early is only outdated, and
+    records at the end without acknowledgements are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}
@@ -94,7 +92,7 @@ def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
 
 
 def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
-    """Find answers to requests that were sent after a newer term was known; earlier requests prove nothing."""
+    """Find answers from an older term to requests that were sent after the first answer from a newer term."""
     first_told: dict[int, float] = {}
     for one in acknowledged:
         first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))

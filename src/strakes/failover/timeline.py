@@ -1,4 +1,4 @@
-"""A fail-over as clients saw it: events, the longest wait of each client, and the times of their return."""
+"""A fail-over as clients saw it: events, the longest wait of each client, and the time until each client resumed."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# A wait is an outlier if it exceeds every shorter wait by the factor _APART. With at least _ENOUGH waits before the
-# fault, it is also an outlier if it exceeds the longest of these by the factor _FAR_BEYOND. In recordings, the longest
-# wait exceeds the second longest by a factor of 2.2 for clients that were not hit and of at least 12 for clients that
-# were hit; it exceeds the longest wait before the fault by factors of 7 and at least 64.
+# A wait is an outlier if it is _APART times as long as the next shorter wait, or _FAR_BEYOND times as long as the
+# longest of at least _ENOUGH waits before the fault. In recordings, these factors are at most 2.2 and 7 for clients
+# that were not hit, and at least 12 and 64 for clients that were hit.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
-# Shorter waits, in seconds, are no outages.
+# Shortest wait, in seconds, that can be an outage.
 _LEAST_S = 0.5
-# _CHANCE: significance level of an outage. _REACHES: numbers of longest other waits from which the tail is estimated.
-# With at most _FEW other waits, an outage must exceed the longest of these by the factor _FAR_OF_FEW.
-_CHANCE = 0.01  # 1% of clients that were not hit wait longer by chance
+# Significance level of an outage: the false-positive rate per unaffected client.
+_CHANCE = 0.01
+# Numbers of longest waits from which the tail of the distribution is estimated. With at most _FEW waits, no tail can be
+# estimated; then an outage must be _FAR_OF_FEW times as long as the longest other wait.
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Minimum number of other waits of a client. With 3, the wait at the fault is the longest by chance in 25%.
+# Minimum number of other waits to detect an outage. With 3, the wait at the fault is the longest of 4 by chance in 25%.
 _LEAST = 3
-# A wait that begins within _SOON_S seconds of the fault needs only the factor _FAR_SOON over the longest other wait,
-# because the coincidence is evidence.
+# A wait that begins within _SOON_S seconds of the fault needs to be only _FAR_SOON times as long as the longest other
+# wait, because the coincidence is further evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# Above this probability (20%) a wait is no outage; between _CHANCE and _LIKELY it is undecided.
+# A wait with a p-value above _LIKELY is no outage; with a p-value between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
-# Errors that a working file system returns.
+# Errors that a working file system returns as regular answers.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
 )
-# Error of an operation that was due but had not ended when the record ended.
+# Marks an operation that had begun but not ended when the recording ended.
 PENDING = "pending"
 
 
 @dataclass(frozen=True)
 class ClientOperation:
-    """One operation of a client. Times are seconds since 1970; ``error`` is empty if the operation succeeded."""
+    """One operation of a client. Times are seconds since 1970. ``error``: errno name, empty for success."""
 
     begun_s: float
     ended_s: float
@@ -54,13 +54,13 @@ class ClientOperation:
 
     @property
     def answered(self) -> bool:
-        """Return whether the file system answered, with success or with a normal error."""
+        """Return whether the file system answered, with success or with a regular error such as ENOENT."""
         return self.acknowledged or self.error in _ANSWERS
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An event that ``source`` observed."""
+    """An event that ``source`` observed, at ``at_s`` seconds since 1970."""
 
     at_s: float
     source: str
@@ -72,9 +72,9 @@ class Outage:
     """The effect of a fail-over on one client.
 
     ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of this
-    wait; None if the client was not hit or never got an answer again. ``hit``: the wait is longer than usual for this
-    client, or operations failed that had never failed before. ``known``: there were enough operations to decide this.
-    ``usual_s``: median duration of an operation.
+    wait; None if the client was not hit or never got an answer again. ``hit``: the wait is an outlier for this client,
+    or operations failed that had never failed before. ``known``: the data sufficed to decide ``hit``. ``usual_s``:
+    median duration of an operation. All times are in seconds.
     """
 
     client: str
@@ -100,7 +100,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the seconds until the first, median and last client returned; None unless all hit ones did."""
+        """Return the seconds until the first, median and last hit client resumed; None if not all of them did."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):
@@ -114,10 +114,10 @@ class Timeline:
 
 
 class _Wait(NamedTuple):
-    """The time from one answer to the next.
+    """The interval from one answer to the next.
 
-    ``asking_s`` is the part with a request pending. ``failures`` counts the operations that ended without an answer;
-    ``answered`` says whether an answer ends the wait.
+    ``asking_s``: seconds of it with a pending request. ``failures``: number of operations that ended without an answer.
+    ``answered``: whether the interval ends with an answer, not with the end of the recording.
     """
 
     began_s: float
@@ -128,10 +128,10 @@ class _Wait(NamedTuple):
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client, from the longest wait for an answer that ended after the fault.
+    """Return the effect of a fault on one client, judged by its longest wait that ended after the fault.
 
-    An operation without an answer counts as waiting until the end of the client's record. If the longest wait is that
-    of a pending operation, the client is hit or undecided.
+    An operation without an answer waits until the end of the recording. If the longest wait is still pending at the
+    end, the client is hit or undecided, never unaffected.
     """
     return _outage(client, operations, _waits_of(operations), fault_s)
 
@@ -163,10 +163,10 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return the outage of each client; ``moments`` are other observed events.
+    """Return the outage of each client. ``moments``: other observed events.
 
-    A client that hangs writes no more records. If the records of one client end at the fault while others continue, it
-    has an outage without an end. If they end later, its outage is undecided.
+    A client that hangs writes no more records. If a client's records end at the fault while other clients continue, its
+    outage has no end. If its records end later, its outage is undecided.
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
@@ -189,9 +189,9 @@ def outages_of(
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Return the waits between the answers to a client, and the wait after the last answer if a request was pending."""
+    """Return the waits between a client's answers, and after its last answer if a request was still pending."""
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
-    # The earliest begin among this operation and all that end later.
+    # Item i: earliest begin of the operations i, i+1, ... in the order of their ends.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]
     waits: list[_Wait] = []
     last_s = first_begun[0] if first_begun else 0.0
@@ -209,9 +209,9 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    """Return the waits that belong to an outage, and whether there were enough operations to decide.
+    """Return the waits that belong to an outage, and whether the data sufficed to decide.
 
-    If operations fail that had never failed before, waits of any length count as an outage.
+    If operations fail and none had failed before the fault, waits of any length belong to the outage.
     """
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
@@ -223,11 +223,11 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    # A dict, because it keeps the order and finds a wait quickly: there may be one for each operation.
+    # The keys of a dict are an ordered set with fast lookup; every operation may have its own wait.
     episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits recur. They count as usual if the time before the fault was too short to contain one.
+        # Long waits recur in this client. If the time before the fault was too short for one, they are no evidence.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -244,7 +244,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # If the wait began with the fault, only its length is tested; otherwise also its distance from the fault.
+        # For a wait that began with the fault, test its length; otherwise test also its distance from the fault.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
@@ -256,11 +256,11 @@ def _gap_s(wait: _Wait, other: _Wait) -> float:
 
 
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
-    """Return the probability of a longest wait of this length under the distribution of the others.
+    """Return the p-value of the longest wait under the distribution of the other waits.
 
-    Long waits mostly have a power-law tail. The rank-weighted logarithms of the ratios of consecutive order statistics
-    are then exponential (Renyi 1953; Hill 1975), so the first spacing is tested against the following ones. The start
-    of the tail is unknown, so the minimum over several numbers of order statistics is used.
+    Long waits mostly have a power-law tail. Then the rank-weighted log ratios of consecutive order statistics are
+    exponential (Renyi 1953; Hill 1975), so the first log ratio is tested against the following ones. The start of the
+    tail is unknown, so the result is the minimum over several numbers of order statistics.
     """
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
@@ -278,7 +278,7 @@ def _both(first: float, second: float) -> float:
 
 
 def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
-    """Return the waits after the fault that are outliers by their excess over the median wait."""
+    """Return the waits after the fault whose excess over the median wait is an outlier."""
     usual_s = statistics.median(wait.asking_s for wait in before or after)
     most_s = max((wait.asking_s - usual_s for wait in before), default=0.0)
     limit_s = _FAR_BEYOND * most_s if len(before) >= _ENOUGH else math.inf
@@ -298,7 +298,7 @@ def timeline(
     outages: Iterable[Outage],
     targets: Iterable[TargetRecovery] = (),
 ) -> Timeline:
-    """Return the events in order of time, including the wait and the return of each client that was hit."""
+    """Return the timeline of a fail-over. Its events include the begin and end of the wait of each hit client."""
     waits, moments = tuple(outages), list(moments)
     for outage in (one for one in waits if one.hit):
         source = f"client {outage.client}"

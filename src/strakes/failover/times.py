@@ -1,6 +1,6 @@
-"""Times and limits in the files of a cluster, in seconds, with the defaults of the programs.
+"""Read the times and limits in the files of a cluster, in seconds, with the defaults of the programs.
 
-``options/times.toml`` lists the settings that are times; functions calculate times that follow from several settings.
+``options/times.toml`` lists the settings that are times. Functions calculate times that depend on several settings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60
 # Default time-out of crm-fence-peer in seconds.
 _FENCE_PEER_S = 90.0
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
-# Operation -> names of parameters that limit how long the agent itself waits in this operation.
+# Operation -> pattern of an agent's parameters that limit how long the agent waits in this operation.
 _OWN_WAITS = {
     "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
     "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
@@ -34,10 +34,10 @@ _OWN_WAITS = {
 
 @dataclass(frozen=True)
 class Amount:
-    """One time, or another limit.
+    """A time or another number in the configuration of a cluster, such as Corosync's token.
 
-    ``scope``: link, device or resource, empty for the whole cluster. ``text``: the setting if it is ``written`` in a
-    file, otherwise the name of the default. ``unit`` is empty for a number.
+    ``scope``: link, device or resource; empty for the whole cluster. ``text``: the setting in the file if it is
+    ``written`` there, otherwise the name of the default. ``unit``: empty for a number without unit.
     """
 
     scope: str
@@ -49,18 +49,18 @@ class Amount:
 
     @property
     def shown(self) -> str:
-        """Return the value with its unit."""
+        """Return the value with its unit, such as "90 s" or "unlimited"."""
         return f"{self.value:g}{self.unit}" if math.isfinite(self.value) else "unlimited"
 
 
 Amounts = Mapping[str, list[Amount]]
-# Scope of a time, its file or element, and a function that returns the values of a key in this file or element.
+# A place with settings: its scope, the name of the file or element, and a function: key -> values there.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a time: the first key of ``keys`` that is present, otherwise ``default``."""
+    """A row of ``options/times.toml``: the value is that of the first key present in ``place``, else ``default``."""
 
     name: str
     place: str
@@ -72,7 +72,7 @@ class _Source:
 
 @cache
 def _sources() -> tuple[_Source, ...]:
-    """Return the rows of ``options/times.toml``; ``off_at_zero`` marks settings that zero switches off."""
+    """Return the rows of ``options/times.toml``. ``off_at_zero``: zero disables the setting."""
     return tuple(
         _Source(name, place, **{**row, "keys": tuple(row["keys"])})
         for place, rows in read_table("options/times").items()
@@ -108,12 +108,12 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Place in the table -> suffix of the name of the file.
+# Place in options/times.toml -> suffix of the name of the file.
 _TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.conf", "modules": "modprobe.d"}
 
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
-    """Yield the places in the files of a setup that belong to a place in the table."""
+    """Yield the files or elements of a setup for a place in ``options/times.toml``, such as ``totem`` or ``net``."""
     corosync, cib = setup.corosync, setup.cib
     if place.startswith(("totem", "quorum")):
         *outer, inner = place.split(".")
@@ -140,13 +140,13 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
     if place == "sbd" and setup.sbd:
         yield "", "sbd", _of_values(setup.sbd)
     elif place == "lustre":
-        # Permanent settings of mkfs.lustre, lctl and modprobe.
+        # Lustre's permanent settings are options of mkfs.lustre, parameters of lctl, and options in modprobe.d.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
     elif place in _TABLES:
         file = _TABLES[place]
         rows = [(given.table.partition(" "), given) for given in settings_of_nodes(setup)]
-        # The parameters of modules have the name of their module.
+        # The key of a module parameter includes its module, as in "lnet peer_timeout".
         named = [(f"{part} {one.name}" if table == "module" else one.name, one) for (table, _, part), one in rows]
         yield "", file, lambda key: [one.value for name, one in named if name == key and one.file.endswith(file)]
 
@@ -188,7 +188,7 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the times of watchdogs and of each fencing device, and the limits that Pacemaker sets for the device."""
+    """Yield the times of watchdogs and fencing devices, and Pacemaker's time limits for fencing by each device."""
     cib = setup.pacemaker
     if setup.sbd and cib.watchdog_s > 0:
         yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", cib.watchdog_s)
@@ -204,7 +204,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         usual = replace(common, scope=device.id, where=where)
         yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
-        # The waits of fence_kdump are left out: it waits for a message, and then the next fencing level follows.
+        # fence_kdump is left out: it only waits for a message, and the next fencing level powers the node off.
         for key in _AGENT_WAITS if device.agent != "fence_kdump" else ():
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
@@ -220,7 +220,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the effective time-outs of operations, and the times for which agents wait."""
+    """Yield the effective time-outs of operations, and the times for which agents themselves wait."""
     longest: Amount | None = None
     for one in setup.pacemaker.services:
         where = f"cib: {one.id}"
@@ -254,7 +254,7 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
-    """Return the longest time in seconds that ``fence-peer`` suspends writes, and whether a file sets this time."""
+    """Return the seconds for which DRBD's fence-peer handler may suspend writes, and whether a file sets them."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return (seconds(given) or _FENCE_PEER_S), bool(given)
@@ -271,10 +271,10 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for name, text in setup.units.items():
         program = name.partition(".service.d/")[0]
         for key, value in re.findall(r"(?m)^\s*(Timeout(?:Stop)?Sec)\s*=\s*(\S.*?)\s*$", text):
-            # Zero is skipped, because its meaning depends on the release of systemd.
+            # Zero is skipped: depending on the release of systemd, it means no wait or no limit.
             if wait_s := _systemd(value):
                 for one in setup.services:
-                    # The unit of a template names its instance: NAME@INSTANCE.
+                    # NAME@INSTANCE is a unit made from the template NAME@.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
                     if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
                         yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)
@@ -288,14 +288,14 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for tries in re.findall(r"\bno_path_retry\s+\"?(\d+|queue)\b", multipath):
         wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
         yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
-    # The older option queue_if_no_path counts only in sections without no_path_retry, which overrides it.
+    # In a section, no_path_retry overrides the older option queue_if_no_path.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
             yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield how long an import watches a pool for activity of another node, with the defaults of OpenZFS."""
+    """Yield the time for which an import checks a ZFS pool for activity of another node (multihost)."""
     given = {one.name: one.value for one in settings_of_nodes(setup) if one.table == "module zfs"}
     names = {"interval": 1000, "import_intervals": 20, "fail_intervals": 10}
     texts = {name: given.get(f"zfs_multihost_{name}", "") for name in names}
@@ -305,7 +305,7 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def amounts_of(setup: Setup) -> Amounts:
-    """Return all times and limits of a setup by their names."""
+    """Return name -> all times with this name in a setup, such as the ``stop`` time-outs of all resources."""
     collected: dict[str, list[Amount]] = {}
     for place, sources in groupby(_sources(), lambda source: source.place):
         places = list(_places(setup, place))
@@ -327,10 +327,10 @@ _IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 @dataclass(frozen=True)
 class Limit:
-    """A required relation of ``left`` to ``times`` x ``right`` + ``plus``, or to ``plus`` if ``right`` is empty.
+    """A required relation between two times, such as ``consensus >= 1.2 x token``: left >= times x right + plus.
 
-    ``left``, ``right``: names of amounts; two defaults are never compared. ``before``: first release of Pacemaker that
-    does not need the limit.
+    ``left``, ``right``: names of times; without ``right``, the limit is ``plus``. Two defaults are not compared.
+    ``before``: first release of Pacemaker that does not need the relation.
     """
 
     left: str
@@ -342,7 +342,7 @@ class Limit:
 
 
 def read_limit(text: str) -> Limit:
-    """Return the limit that a text in a TOML file describes, such as ``token >= 3``."""
+    """Parse a limit in a TOML file, such as ``token >= 3``."""
     part = _LIMIT.fullmatch(text)
     assert part, text
     before = tuple(map(int, part["before"].split("."))) if part["before"] else ()
@@ -351,7 +351,7 @@ def read_limit(text: str) -> Limit:
 
 
 def broken(limits: tuple[Limit, ...], setup: Setup) -> Iterator[str]:
-    """Find amounts that violate one of the limits."""
+    """Find times that violate one of the limits."""
     for limit in limits:
         if not limit.before or _version(setup) < limit.before:
             yield from _violations(_amounts(setup), limit)
@@ -367,7 +367,7 @@ def _amounts(setup: Setup) -> Amounts:
 
 
 def _version(setup: Setup) -> tuple[int, ...]:
-    """Return the version of Pacemaker that wrote the CIB, or 2.1.5 if the CIB does not have it."""
+    """Return the version of Pacemaker that wrote the CIB; (2, 1, 5) if the CIB does not say."""
     given = setup.cib.properties.get("dc-version", "") if setup.cib else ""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})", given)
     return tuple(map(int, numbers.groups())) if numbers else (2, 1, 5)

@@ -1,4 +1,4 @@
-"""Verdicts of drbdadm, corosync, crm_verify and the resource agents on their configuration, if installed."""
+"""Let drbdadm, corosync, crm_verify and the resource agents check their own configuration, if they are installed."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
-# Time limit of each program in seconds.
+# Time limit in seconds for each program that checks files.
 _LIMIT_S = 20.0
-# Maximum number of resources whose agent is called. Time grows in proportion. Larger clusters repeat the same kinds.
+# Maximum number of resources whose agents check their parameters. The time grows in proportion.
 _MOST_AGENTS = 60
-# OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is not on this node, where it may never run.
+# OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is missing on this node. This is no mistake.
 _NOT_INSTALLED = 5
-# Sections of corosync.conf without names of files and programs. The others, such as logging, are left out.
+# Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
-# Characters that no value in these sections needs, for example the slashes of a path.
+# Characters that are replaced in values of corosync.conf, such as slashes: no checked value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
-_NOBODY = 65534  # user without files: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5))
+_NOBODY = 65534  # User id of nobody: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
-# Messages of a program that could not work here, which is not a verdict on the file.
+# Messages of a program that lacks permissions. They say nothing about the files.
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied")
-# Lines of drbdadm that are about this machine and not about the files.
+# Lines in the output of drbdadm about this machine, not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
 
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """The verdict of a program on its configuration; ``unable`` if the program could not check the file here."""
+    """The verdict of a program on its configuration. ``unable``: the program could not check it on this machine."""
 
     program: str
     state: Literal["accepts", "refuses", "absent", "unable"]
@@ -55,7 +55,7 @@ class ValidatorVerdict:
 
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
-    """Return one verdict for each part of the setup that a program can check."""
+    """Return one verdict for each part of the setup (DRBD, Corosync, Pacemaker) that has a checking program."""
     found = []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
@@ -85,7 +85,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # Warnings, for example about old names, do not count as a refusal.
+    # crm_verify also fails for mere warnings, for example about old names. They are no refusal.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
@@ -96,7 +96,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     if setup.where == LIVE and (setup.root / "etc/drbd.conf").exists():
         return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
     files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
-    # Without a drbd.conf, use the statements of the drbd.conf in the package.
+    # If the setup lacks drbd.conf, generate the include statements of the packaged drbd.conf.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
     rewritten = {name: rewritten_drbd(text) for name, text in (usual | files).items()}
@@ -104,21 +104,20 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 
 def _of_files(setup: Setup, files: Mapping[str, str | bytes], program: str, *words: str) -> ValidatorVerdict:
-    """Return the verdict of a program on files. In ``words``, {} stands for the directory of the files."""
+    """Return the verdict of a program on files. ``words``: its arguments, with {} for the directory of the files."""
     with confined(files) as (place, before):
         done = run([*before, program, *(word.format(place) for word in words)], _LIMIT_S)
     return _verdict(program, replace(done, stderr=done.stderr.replace(str(place), str(setup.root))))
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
-    """Run ``corosync -t`` with a temporary key, in a network namespace with the addresses of the first node."""
+    """Return the verdict of ``corosync -t``, run in a network namespace with the addresses of the first node."""
     totem, listed = setup.corosync.one("totem"), nodes_of(setup)
     encrypts = totem.get("secauth") in ("on", "yes", "1") or totem.get("crypto_cipher", "none") != "none"
     encrypts = encrypts or totem.get("crypto_hash", "none") != "none"
     unencrypted = totem.get("transport") in ("udp", "udpu")
     if totem.get("rrp_mode") or not listed or (encrypts and unencrypted):
-        # Corosync 3 encrypts with knet only. It refuses a file without a node list, because it does not find this
-        # machine in the list.
+        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 accepts such files.
         why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))
@@ -137,8 +136,8 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
 
 
 def without_files(section: Block) -> str:
-    """Return a section of corosync.conf, written anew without the settings that can name a file or a program."""
-    # corosync reads the rest of a line after 511 characters as another line, so values are cut.
+    """Return the text of a section of corosync.conf without settings that can name a file or a program."""
+    # Values are cut because corosync splits lines after 511 characters, and would read the rest as a new setting.
     lines = [
         f"{key}: {_ODD.sub('?', value)[:200]}\n"
         for key, value in section.settings
@@ -150,9 +149,9 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a temporary directory with these files, and the words before a command that reads them.
+    """Yield a temporary directory with these files, and the prefix for a command that reads them.
 
-    The command runs in /. If this user is root, it runs as the user nobody, who can write nothing in the directory.
+    The prefix runs the command in /. Root runs it as user nobody, who can read but not change the files.
     """
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
@@ -166,14 +165,14 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
                     path.chmod(0o750 if path.is_dir() else 0o640)
                 words += _AS_NOBODY
             except OSError as error:
-                # In a user namespace with a single user, root has no more rights than an ordinary user.
+                # EINVAL: in a user namespace without user nobody, root has only the rights of an ordinary user anyway.
                 if error.errno != errno.EINVAL:
                     raise
         yield place, words
 
 
 def _resolved(text: str) -> str:
-    """Replace each host name by an address reserved for tests, because it may not resolve on this machine."""
+    """Return the text with each host name replaced by a test address, because it may not resolve on this machine."""
     numbers = itertools.count(1)
 
     def address(match: re.Match[str]) -> str:
@@ -183,7 +182,7 @@ def _resolved(text: str) -> str:
 
 
 def _agents(setup: Setup) -> ValidatorVerdict:
-    """Let the agent of each service on this node check the parameters of the service (``validate-all``)."""
+    """Return the verdict of the resource agents: each agent checks the parameters of its resource (validate-all)."""
     refused = []
     for one in setup.services[:_MOST_AGENTS]:
         done = run(["crm_resource", "--validate", "--resource", one.id], _LIMIT_S)
@@ -193,7 +192,7 @@ def _agents(setup: Setup) -> ValidatorVerdict:
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
-    """Run crm_verify on the CIB with all nodes online, because it warns of offline nodes."""
+    """Return the verdict of crm_verify. The CIB has all nodes online, to avoid warnings about offline nodes."""
     cib = setup.pacemaker
     if why := too_much_to_ask(cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run the command yourself, which takes a while")

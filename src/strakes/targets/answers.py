@@ -1,4 +1,4 @@
-"""Readers of what the tools of a file system print, as JSON or XML. Servers and other versions can print anything."""
+"""Parsers for the JSON and XML output of file system tools. The output may have any form, so all errors are caught."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-# Number of values of a counter of 8 bytes. A larger value is no size and no count, and has no float.
+# Smallest number that does not fit into 64 bits. No size or count is so large.
 _MOST = 1 << 64
-# Half of a surrogate pair, which JSON can hold but no text that is written.
+# An escaped half of a surrogate pair, such as \ud800: JSON may contain it, but it cannot be encoded as UTF-8.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotUnderstoodError(MeasurementError):
-    """The output of a tool has an unknown form: it is truncated, or from another version of the file system."""
+    """The output of a tool has an unknown form: it is truncated, or comes from another version of the tool."""
 
 
 def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
-    """Return the error for ``text`` in the output of the command ``tool``."""
+    """Return the error for output of the command ``tool`` that has an unknown form. ``text``: the output."""
     what, where = f"the output of {tool} is not understood", repr(text[:200]) if text else ""
     remedy = "Please report this output with the version of the file system."
     return NotUnderstoodError(what, where=where, why=why, remedy=remedy)
@@ -31,9 +31,9 @@ def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
 
 @contextmanager
 def understood(tool: str, text: str = "") -> Iterator[None]:
-    """Raise NotUnderstoodError if the body, which reads the output of ``tool``, meets another form than it expects.
+    """Turn errors of the body, which parses the output of ``tool``, into NotUnderstoodError.
 
-    It also decorates functions. ``text``: the output, for the message.
+    Use it as a context manager or decorator. ``text``: the output, for the message.
     """
     try:
         yield
@@ -45,9 +45,9 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 
 
 def from_json(text: str | bytes, tool: str) -> Any:
-    """Return a JSON document without NaN, infinity, numbers beyond 64 bits and half characters.
+    """Parse a JSON document.
 
-    Raises MeasurementError for anything else.
+    Raises MeasurementError for invalid JSON, NaN, infinity, numbers beyond 64 bits and half surrogate pairs.
     """
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
@@ -58,13 +58,13 @@ def from_json(text: str | bytes, tool: str) -> Any:
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
-    """Return the root of an XML document. Raises MeasurementError for anything else."""
+    """Parse an XML document and return its root. Raises MeasurementError for invalid XML."""
     with understood(tool, text):
         return ElementTree.fromstring(text)
 
 
 def whole(text: str) -> int:
-    """Return a whole number of at most 64 bits. Raises ValueError for other text."""
+    """Parse a whole number of at most 64 bits. Raises ValueError for any other text."""
     number = int(text)
     if abs(number) >= _MOST:
         raise ValueError("a number has more than 64 bits")

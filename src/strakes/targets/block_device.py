@@ -10,12 +10,12 @@ from pathlib import Path
 
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 
-_SECTOR_BYTES = 512  # unit of all sizes in sysfs, whatever the sector size of the device
+_SECTOR_BYTES = 512  # Unit of all sizes in sysfs, independent of the sector size of the device.
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A block device. ``name``: the disk, even for a partition. ``backing_file``: the file under a loop device, or "".
+    """A block device. ``name``: its disk, also if the device is a partition. ``backing_file``: of a loop device, or "".
 
     ``raid``: level of a software RAID (raid5, ...), or "". ``members``: the devices of a RAID or LVM volume.
     ``backing_file_system``: type of the file system of the backing file, or "".
@@ -38,16 +38,16 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/"):
-        # btrfs and other multi-device file systems have an anonymous device number; their source is one of the devices.
+        # A file system on several devices, such as btrfs, has an anonymous device number. Use the device in its source.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"
     directory = sysfs / "dev" / "block" / number
     if not directory.is_dir():
         return None
-    # In sysfs, only the disk has the directory ``queue``, not its partitions.
+    # In sysfs, a disk has a directory ``queue``; a partition has none.
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
-    # The selected scheduler is in brackets.
+    # sysfs lists all schedulers, with the active one in brackets: mq-deadline [none].
     scheduler = kernel_text(disk / "queue" / "scheduler")
     file = kernel_text(disk / "loop" / "backing_file")
     return BlockDevice(
@@ -69,7 +69,7 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
     """Return the I/O counters of a disk (Documentation/block/stat.rst), or {} if the kernel has no counters for it.
 
     ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a DRBD 8.4
-    device has sent to its peer. All processes of the machine count.
+    device has sent to its peer. The counters include the I/O of all processes on the machine.
     """
     fields = [float(word) for word in kernel_text(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
@@ -88,7 +88,7 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
 
 
 def kernel_text(path: Path) -> str:
-    """Return the text of a file in /proc or /sys, or "" if the kernel has no such file or no value for it."""
+    """Return the text of a file in /proc or /sys, or "" if the file does not exist or cannot be read."""
     try:
         return os.fsdecode(path.read_bytes()).strip()
     except OSError:

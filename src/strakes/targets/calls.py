@@ -1,4 +1,4 @@
-"""Makes system calls on a file system in a child process with a time limit, because its servers may be dead."""
+"""Make system calls in a child process with a time limit, because a call hangs if the file system's server is dead."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# The child imports its program as a module, because Python would compile a script anew in each child.
+# The child imports its program as a module, because Python caches compiled modules but not compiled scripts.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
 # Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path -> device and inode number of directories that :func:`hold` protects against replacement by others.
+# Path of a directory that :func:`hold` protects against replacement -> argument with its device and inode number.
 held_paths: dict[str, str] = {}
-# Descriptions of calls for messages. Messages show all other calls by name.
+# Call -> its description in messages. Messages use the name of a call without a description.
 _DOING = {
     "sizes": "querying the free space",
     "trees": "querying the quotas",
@@ -60,12 +60,12 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return within the time limit. ``names_servers``: it says which servers do not answer."""
+    """A system call did not return in time. ``names_servers``: whether the reason names the dead servers."""
 
     names_servers = False
 
     def naming(self, trouble: Sequence[str]) -> UnansweredError:
-        """Return a copy whose reason also lists ``trouble``, sentences about the file system's servers."""
+        """Return a copy of the error whose reason also contains ``trouble``: sentences about servers."""
         why = " ".join((f"{self.why}.", *trouble)) if trouble else self.why
         error = UnansweredError(self.what, where=self.where, why=why, remedy=self.remedy)
         error.names_servers = bool(trouble)
@@ -76,7 +76,7 @@ class RefusedError(OSError):
     """The kernel refused a system call. ``errno`` and ``filename`` are set as in any OSError."""
 
     def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
-        """Return a StrakesError with the message ``what``; the errno determines its class and thus the exit status."""
+        """Return a StrakesError with the message ``what``. The errno determines its class."""
         kind: type[StrakesError] = MeasurementError if self.errno in _FAILED else BadInputError
         if self.errno in (errno.EPERM, errno.EACCES):
             kind = EnvironmentLacksError
@@ -86,7 +86,7 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota. ``whose``: the user, group, project or directory that it limits, for example "user 1000".
+    """A quota. ``whose``: the user, group, project or directory with this quota, for example "user 1000".
 
     ``limit_bytes``, ``limit_files``: the lower of the soft and the hard limit; 0 means unlimited.
     """
@@ -113,7 +113,7 @@ class Quota:
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """Return a sentence with the numbers of bytes and files that are left."""
+        """Return a sentence with the numbers of bytes and files that the quota leaves free."""
         parts = []
         if self.free_bytes is not None:
             parts.append(f"{format_bytes(self.free_bytes)} of {format_bytes(self.limit_bytes)}")
@@ -124,7 +124,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes from statvfs(3). Quotas lower the free sizes. Numbers of inodes are 0 if they are not counted.
+    """Sizes from statvfs(3), with free sizes limited by quotas. Inode counts are 0 if the file system has none.
 
     ``full``, ``full_inodes``: used shares (0 to 1) of the space for ordinary users, as in df(1), without quotas.
     """
@@ -140,9 +140,9 @@ class Sizes:
 
     @classmethod
     def of(cls, room: Sequence[int], quotas: Sequence[tuple[str, int, int, int, int, int, int]]) -> Sizes:
-        """Return the sizes in the result of the call "sizes": the statvfs values ``room``, and the quotas."""
+        """Return the sizes from the result of the call "sizes". ``room``: the values of statvfs."""
         block, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
-        # CephFS does not count inodes. It reports -1, which arrives here as the largest unsigned number.
+        # CephFS does not count inodes and reports -1, which statvfs returns as the largest unsigned number.
         if not 0 <= free_files < 1 << 63:
             files = all_free_files = free_files = 0
         full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
@@ -150,7 +150,7 @@ class Sizes:
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return a copy whose free sizes are limited by the quotas. Quotas without a limit are omitted."""
+        """Return a copy with free sizes that are limited by further quotas. Quotas without a limit are omitted."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
         free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
@@ -177,13 +177,13 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # If mounts hide each other, only the kernel's mount id finds the right one. The id is missing only for a mount
-    # outside the root directory of this process; then search by name.
+    # If several mounts have the same mount point, only the kernel's mount id identifies the right one. In a chroot,
+    # mountinfo may lack the id; then find the mount by its path.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the child process of a call without waiting. It writes the errno of a refused call to ``stderr``."""
+    """Start a call in a child process without waiting for it. The child writes the errno of a failure to ``stderr``."""
     return subprocess.Popen(
         (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
@@ -194,9 +194,10 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Make calls on paths below ``path`` fail unless it is still this open directory, until it leaves ``held_paths``.
+    """Let later calls below ``path`` fail if ``path`` is no longer the open ``directory``.
 
-    Otherwise, the owner of the parent directory could replace the directory.
+    This protects against an owner of the parent directory who replaces the directory. It ends when ``path`` is removed
+    from ``held_paths``.
     """
     held_paths[path] = child.inside(path, directory)
 
@@ -204,7 +205,7 @@ def hold(path: str, directory: int) -> None:
 def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
     """Make the call ``name`` of ``child.py`` in a child process, and return its result.
 
-    Raises RefusedError if the kernel refuses the call, UnansweredError at the time-out, MeasurementError otherwise.
+    Raises RefusedError if the kernel refuses the call, UnansweredError after the time limit, or MeasurementError.
     """
     if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
         raise _unanswered(name, path)
@@ -235,7 +236,7 @@ def _unanswered(name: Call, path: str) -> UnansweredError:
 
 
 def _mount_by_name(path: str) -> Mount:
-    """Return the mount of a path by comparing names only, which never waits for a server."""
+    """Return the mount of a path by comparing names, without system calls that may wait for a server."""
     return find_mount(read_mounts(), os.path.abspath(path))
 
 
@@ -257,8 +258,8 @@ _UNUSABLE = {
 def find_directory(path: Path) -> tuple[Path, Mount]:
     """Return ``path`` with symbolic links resolved, and its mount.
 
-    Raises BadInputError with a remedy if it is not a directory that can be entered, MeasurementError if its file system
-    does not answer.
+    Raises BadInputError if it is not a directory or cannot be entered, and MeasurementError if its file system does
+    not answer.
     """
     try:
         real, number = call("directory", str(path))

@@ -1,4 +1,4 @@
-"""Parsers for answers of Ceph's monitors: the Description, and fail-overs and evicted clients in the cluster's log."""
+"""Parse the answers of Ceph's monitors: description of the file system, and fail-overs and evictions in the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name``; if that is empty, of the first one that uses ``pool``, or any."""
+    """Return the MDS map of the file system ``name``; for an empty name, a map with the data pool ``pool``, or any."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -27,7 +27,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
-    """Return each rank of the file system -> the daemon that holds it, or None if no daemon does."""
+    """Return rank -> daemon that holds it, or None if no daemon holds it."""
     holding = {
         daemon["rank"]: daemon
         for daemon in mdsmap["info"].values()
@@ -37,7 +37,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
 
 
 def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """Return the state of a rank: "active" if it serves, otherwise for example "failed" or "replay, laggy"."""
+    """Return the state of a rank: "active" if it serves clients, otherwise for example "failed" or "replay, laggy"."""
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -50,7 +50,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return the name of each held rank -> name and number (gid) of the daemon that holds it."""
+    """Return name of a rank -> (name, gid) of the daemon that holds it; ranks without a daemon are left out."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -71,7 +71,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
-    """Return the object stores (OSDs) with their sizes. ``groups``: placement groups, which assign stores to pools."""
+    """Return the object stores (OSDs) with sizes and pools. ``groups``: placement groups, which show the pools."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -99,7 +99,7 @@ def _state_of_store(store: Json) -> str:
 
 
 def states_in(osd_df: Json) -> dict[str, DataTargetState]:
-    """Return the name of each object store -> its state, from the output of ``ceph osd df``."""
+    """Return name of an object store -> its state, from the output of ``ceph osd df``."""
     return {
         entry["name"]: DataTargetState(entry["status"] == "up", entry["utilization"] / 100 if entry["kb"] else None)
         for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
@@ -109,7 +109,7 @@ def states_in(osd_df: Json) -> dict[str, DataTargetState]:
 def servers_of(
     mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
 ) -> tuple[Server, ...]:
-    """Return an entry for each monitor, each metadata server (including standbys), and each host with object stores."""
+    """Return the servers: each monitor, each metadata server (also standbys), and each host with object stores."""
     monitors = []
     for monitor in mon_dump["mons"]:
         state = "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum"
@@ -127,7 +127,7 @@ def servers_of(
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
-    """Return sentences on settings that affect measurements: numbers of metadata ranks, and the copies in each pool."""
+    """Return sentences about settings that affect measurements: the number of metadata ranks, the copies per pool."""
     standbys = len(fs_dump["standbys"]) + sum(
         daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
     )
@@ -143,11 +143,11 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
 
 
 def description(answers: Mapping[str, Json], mdsmap: Json, groups: Sequence[Json]) -> Description:
-    """Return the description of the file system, built from the monitors' answers by command (``fs_dump``, ...)."""
+    """Return the description of the file system. ``answers``: command (``fs_dump``, ...) -> answer of the monitors."""
     fs_dump, osd_dump, mon_dump = answers["fs_dump"], answers["osd_dump"], answers["mon_dump"]
     nodes = [node for node in answers["osd_tree"]["nodes"] if node["type"] == "host"]
     hosts = {child: str(node["name"]) for node in nodes for child in node["children"]}
-    # Other pools contain no files of this file system.
+    # Leave out placement groups of other pools: they contain no files of this file system.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(answers["osd_df"], osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
@@ -182,7 +182,7 @@ _AROUND_S = 2.0
 
 @dataclass(frozen=True)
 class Eviction:
-    """A client that a metadata server evicted. ``number``: its id. ``host``, ``address``: "" if the log lacks them."""
+    """The eviction of a client by a metadata server. ``number``: client id. ``host``, ``address``: "" if not logged."""
 
     unix_s: float
     daemon: str
@@ -191,13 +191,13 @@ class Eviction:
     address: str = ""
 
     def __str__(self) -> str:
-        """Return the client as Ceph names it, with host and address."""
+        """Return the name of the client: ``client.4123 (host, address)``."""
         places = ", ".join(filter(None, (self.host, self.address.rpartition(":")[0])))
         return f"client.{self.number} ({places})" if places else f"client.{self.number}"
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions in the log. If a metadata server logged an eviction in two lines, they are joined."""
+    """Return the evictions in the log. Two log lines about the same eviction are merged."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -213,9 +213,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return the periods without an active server of a rank, each beginning when the monitors noticed it.
+    """Return the periods in which a rank had no active server. A period begins when the monitors noticed the loss.
 
-    Each lists the clients that the next server evicted, and whether the client with the id ``own`` is among them.
+    Each interruption lists the clients that the next server evicted. ``own``: id of this client, to mark its eviction.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -229,7 +229,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # The log might lack the previous holder of the rank. Only a new file system had no previous holder.
+            # Unless the file system is new, the rank had an earlier daemon, whose loss the log may lack.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):
@@ -248,7 +248,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
-    """Return Unix time, sender and text of each message, sorted by time, because some messages arrive late."""
+    """Return (Unix time, sender, text) of each log message, sorted by time: messages may be logged late."""
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
     return sorted(messages, key=lambda message: message[0])
 

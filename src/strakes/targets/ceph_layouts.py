@@ -1,4 +1,4 @@
-"""Layouts and pins of CephFS in extended attributes (docs.ceph.com: cephfs/file-layouts, cephfs/multimds)."""
+"""Layouts and pins of CephFS as extended attributes (docs.ceph.com: cephfs/file-layouts, cephfs/multimds)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.targets.description import Layout, Placement
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
-# Values of ``hash`` in a Placement: distributed and random ephemeral pins.
+# Values of Placement.hash for CephFS: distributed and random ephemeral pins.
 BY_CHILD, BY_CHANCE = "distributed", "random"
 # Stripe units must be multiples of this size.
 UNIT_BYTES = 64 * KIB
@@ -21,7 +21,7 @@ _OBJECT_BYTES = 4 * MIB
 
 def read_layout(text: str) -> Layout:
     """Parse a layout attribute. Raises MeasurementError if the text is not valid."""
-    # The pool's name may contain spaces. Only a namespace can follow the name.
+    # A pool's name may contain spaces, so it extends to the end of the text or to the namespace.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
@@ -33,9 +33,8 @@ def read_layout(text: str) -> Layout:
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
     """Return the value of the layout attribute for ``wanted``. ``stores``: the stripe count if ``wanted`` has -1.
 
-    Values missing in ``wanted`` are taken from ``current``; an object size from there is adapted to the stripe unit.
-
-    Raises BadInputError for a layout that Ceph cannot express.
+    ``current``: layout that supplies missing values; its object size is adapted to the stripe unit. Raises
+    BadInputError for a layout that Ceph cannot express.
     """
     for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
         if getattr(wanted, what):
@@ -62,7 +61,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return name and value of the pin attribute, or None: inherit. Raises BadInputError if Ceph has no such pin."""
+    """Return (name, value) of the pin attribute, or None to inherit it. Raises BadInputError for an impossible pin."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":
@@ -70,7 +69,7 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
             why = f"{len(wanted.metadata_targets)} were asked for"
             raise BadInputError("a CephFS directory can be pinned to only one metadata rank", why=why)
         (rank,) = wanted.metadata_targets
-        # Ceph accepts and ignores numbers of ranks that do not exist.
+        # Ceph accepts a pin to a rank that does not exist, and ignores it.
         if rank not in ranks:
             why, remedy = f"there are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
             raise BadInputError(f"metadata rank {rank} does not exist", why=why, remedy=remedy)

@@ -48,21 +48,21 @@ from strakes.targets.target import Target, TargetFacts, said
 
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
-# Maximum age in seconds of the MDS map before it is requested again. Replacing a daemon takes some seconds.
+# Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a daemon, so older maps may be wrong.
 _MAP_FRESH_S = 1.0
-# If there are too many stores to query each one, the monitors are asked about all stores, at this interval in seconds.
+# Interval in seconds at which the monitors are asked about all OSDs, if there are too many to query each OSD.
 _STORES_EACH_S = 300.0
 
 
 def _counters(read: Callable[[Any], dict[str, float]], answer: Any) -> dict[str, float]:
-    """Return the counters in the answer of a daemon, or {} if there is none that is understood."""
+    """Return the counters in the answer of a daemon, or {} for an error or an unknown answer."""
     with suppress(StrakesError), understood("ceph"):
         return {} if isinstance(answer, StrakesError) else read(answer)
     return {}
 
 
 class CephTarget(Target):
-    """A CephFS mount. All calls have a time limit, so that a dead server causes an error and no hang."""
+    """A CephFS mount. All calls have a time limit, so that a dead server causes an error instead of a hang."""
 
     moves_directories = True
     permission = (
@@ -74,7 +74,7 @@ class CephTarget(Target):
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
         self._requests = ClientRequests()
-        # The latest answer of each object store, or None if the stores could not be queried.
+        # Name of an object store -> its latest answer; None if the object stores could not be queried.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
 
@@ -105,7 +105,7 @@ class CephTarget(Target):
             with understood("ceph"):
                 self._require_same_cluster()
                 questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
-                # Run the queries in parallel: each is a process that mostly waits.
+                # Run the queries in parallel, because each of them mostly waits for a monitor.
                 with ThreadPoolExecutor(len(questions) + 1) as pool:
                     groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
                     given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
@@ -129,7 +129,7 @@ class CephTarget(Target):
         return [str(directory) for directory in (path, *path.parents) if directory.is_relative_to(top)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of new files. Returns the layout of an empty test file, which is created and removed."""
+        """Set the layout of a directory's new files. Return the layout of a test file, which is created and removed."""
         with understood("ceph"):
             stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
         value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
@@ -154,9 +154,9 @@ class CephTarget(Target):
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory and pin it as wanted; return the placement that is read back.
+        """Create a directory with a pin, and return the placement that it really has.
 
-        If the pin is refused, removes the directory and raises StrakesError.
+        If Ceph refuses the pin, the directory is removed and StrakesError raised.
         """
         with understood("ceph"):
             pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
@@ -173,7 +173,7 @@ class CephTarget(Target):
 
     def observe(self) -> Observation:
         """Return the counters of metadata ranks and object stores. If a daemon does not answer, its entry is empty."""
-        # As in the next methods, limits() reports an error.
+        # This and the following methods ignore errors, because limits() reports them.
         with suppress(StrakesError), understood("ceph"):
             self._stores = None
             self._require_same_cluster()
@@ -191,7 +191,7 @@ class CephTarget(Target):
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return the states of object stores. If not all are observed, use the monitors' answer, up to 5 min old."""
+        """Return the states of all object stores. If they are too many to query, the states may be 5 min old."""
         with suppress(StrakesError), understood("ceph"):
             if self._stores is None:
                 return {}
@@ -209,7 +209,7 @@ class CephTarget(Target):
         return {}
 
     def client_requests(self) -> Mapping[str, float]:
-        """Return each client's requests, summed over ranks. Requests to a rank that does not answer are added later."""
+        """Return client -> requests to all ranks. Requests to a rank that does not answer now are added later."""
         with suppress(StrakesError), understood("ceph"):
             self._require_same_cluster()
             daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
@@ -219,15 +219,15 @@ class CephTarget(Target):
         return {}
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the periods without a server of a rank, and the clients evicted after them, from the cluster's log.
+        """Return the periods in which a rank had no server, and the clients evicted afterwards, from the cluster's log.
 
-        An eviction of this client without a fail-over counts as an interruption until the mount has a new client id.
+        An eviction of this client without a fail-over is also an interruption, until the mount has a new client id.
         """
         with suppress(StrakesError), understood("ceph"):
-            # Cached, since an evicted client might be unable to read its id.
+            # The id is cached, because an evicted client may be unable to read it.
             self._number = self._number or self._own_number()
             self._require_same_cluster()
-            # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
+            # A query of the MDS map starts a program, so the map is reused while the same daemons hold the ranks.
             known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
             mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
@@ -253,7 +253,7 @@ class CephTarget(Target):
         return ""
 
     def _blocked(self, blocklist: Mapping[str, str]) -> list[str]:
-        """Return a sentence for each eviction of this client in ``blocklist`` (address -> time when the entry ends)."""
+        """Return a sentence for each eviction that still blocks this client. ``blocklist``: address -> end time."""
         number = self._number or self._own_number()
         evictions: list[Eviction] = [each for each in evictions_in(self._log()) if str(each.number) == number]
         return [
@@ -305,7 +305,7 @@ class CephTarget(Target):
 
     @cached_property
     def access(self) -> Access:
-        """The command-line options that reach the cluster of this mount, and the name of its file system."""
+        """The command-line options for access to this mount's cluster, and the name of its file system."""
         return access_of(self.mount)
 
     @cached_property
@@ -321,12 +321,12 @@ class CephTarget(Target):
         return dump
 
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
-        """Return the mounted file system's MDS map, up to a second old. Raises EnvironmentLacksError without it."""
+        """Return the MDS map of this file system, at most a second old. Raises EnvironmentLacksError if it has none."""
         if fs_dump is None:
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Only the mount shows which of several file systems it has. Query the mount only if needed: it may hang.
+        # With several file systems, the pool of the mount shows the right one. A query may hang, so avoid it otherwise.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
@@ -339,7 +339,7 @@ class CephTarget(Target):
         return mdsmap
 
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
-        """Return the name of each rank -> name and number (gid) of the daemon that holds it."""
+        """Return name of a rank -> (name, gid) of the daemon that holds it."""
         if self._map is not None:
             known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
@@ -354,7 +354,7 @@ class CephTarget(Target):
         return cluster.holders(self._mdsmap())
 
     def _observed_stores(self) -> list[str]:
-        """Return the names of the object stores whose counters are read: all, or [] if there are too many."""
+        """Return the names of the object stores to query for counters: all, or [] if there are too many."""
         stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
         return stores if len(stores) <= MOST_ELSEWHERE else []
 
@@ -368,7 +368,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # clients from before 2021 do not report the id
+        if mounted in (None, asked):  # Clients from before 2021 do not report the id of their cluster.
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

@@ -32,9 +32,9 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a cluster. ``options``: the first options of every ``ceph`` command.
+    """Access to a Ceph cluster. ``options``: options of every ``ceph`` command, such as ``--conf FILE``.
 
-    ``file_system``: "" if the mount does not name it.
+    ``file_system``: name of the file system, "" if the mount does not name it.
     """
 
     options: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Access:
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
-    """Return the options that reach the cluster of a mount. Options that are not found are left to Ceph's defaults."""
+    """Return the options for access to the cluster of a mount. Ceph's defaults apply to options that are not found."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
     for pid, words in trusted_processes("ceph-fuse", proc):
@@ -70,7 +70,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
 
 
 def _of_kernel(mount: Mount) -> Access:
-    """Return the access of a kernel mount. Source: ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
+    """Return the access of a kernel mount with source ``MONITORS:/DIR`` or (Linux 5.17) ``USER@FSID.NAME=/DIR``."""
     options = dict(option.partition("=")[::2] for option in mount.super_options)
     user, at, rest = mount.source.partition("=")[0].partition("@")
     name = options.get("name", user if at else "")
@@ -95,7 +95,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif word.startswith("--"):
             key, equals, value = word[2:].partition("=")
             key = key.replace("_", "-")
-            # The values of these options may be in the next argument.
+            # The value of such an option is in the next argument, unless it follows "=".
             if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
                 value = words.pop(0)
             settings[key] = value
@@ -106,14 +106,14 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class Inside:
-    """Access of libcephfs to ``directory``, a path from the file system's root. ``environment``: cluster settings."""
+    """Access with libcephfs. ``directory``: path below the file system's root. ``environment``: its settings."""
 
     directory: PurePosixPath
     environment: Mapping[str, str]
 
 
 def inside(directory: Path) -> Inside:
-    """Return the access of libcephfs to a directory. Raises BadInputError if it is not on a CephFS mount."""
+    """Return how libcephfs reaches a directory. Raises BadInputError if the directory is not on a CephFS mount."""
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS:
         raise BadInputError(
@@ -142,7 +142,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
 
 
 def _for_libcephfs(access: Access) -> dict[str, str]:
-    """Return environment variables for libcephfs from the options of the mount. CEPH_ARGS of the user stay as they are.
+    """Return the environment variables for libcephfs, from the options of the mount and CEPH_ARGS of the user.
 
     >>> _for_libcephfs(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
     '--id me'
@@ -157,10 +157,10 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
     return {name: value for name, value in given.items() if value and (name == "CEPH_CONF" or name not in os.environ)}
 
 
-# Seconds after which the ``ceph`` command itself gives up if no monitor answers.
+# Time limit in seconds that the ``ceph`` command gets for connecting to a monitor (--connect-timeout).
 _CONNECT_S = 5
 _LIMIT_S = 10.0
-# Patterns of error messages of the ``ceph`` command, by cause.
+# Patterns of the error messages of the ``ceph`` command, for two causes: no permission, no configuration.
 _NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
 _NOT_CONFIGURED = (
     "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
@@ -168,9 +168,9 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """Return a ``ceph`` command whose JSON output is parsed.
+    """Return a ``ceph`` command and its parser for JSON output.
 
-    Running it raises EnvironmentLacksError if Ceph is not configured here or denies access, else MeasurementError.
+    The command raises EnvironmentLacksError without configuration or permission, MeasurementError for other failures.
     """
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 
@@ -196,8 +196,8 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)
 
 
-# Maximum number of object stores that are queried one by one. Each query of a remote store starts a process that takes
-# half a second, so the time grows in proportion.
+# Maximum number of object stores that are queried one by one. A query of a remote object store starts a process that
+# runs for half a second, so the time grows in proportion.
 MOST_ELSEWHERE = 32
 # Maximum number of simultaneous queries. The memory of their processes grows in proportion.
 _AT_ONCE = 8
@@ -205,7 +205,7 @@ _TELL_S = 4.0
 
 
 class Daemons:
-    """Queries daemons of a cluster: local daemons by their admin sockets, others by ``ceph tell``."""
+    """Queries the daemons of a Ceph cluster: local ones through admin sockets, remote ones with ``ceph tell``."""
 
     def __init__(self, run: Runner, access: Access) -> None:
         self._run = run
@@ -213,11 +213,11 @@ class Daemons:
         self._sockets: dict[str, str] = {}
 
     def is_here(self, daemon: str) -> bool:
-        """Return whether a daemon has an admin socket on this machine that this process may open."""
+        """Return whether a daemon runs on this machine and this process may open its admin socket."""
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
-        """Return daemon -> its answer to the command ``prefix``, or an error if none comes within a few seconds."""
+        """Return daemon -> its answer to the command ``prefix``, or an error if it does not answer in some seconds."""
 
         def ask(daemon: str) -> Any:
             try:
@@ -235,13 +235,13 @@ class Daemons:
         if daemon not in self._sockets:
             conf = ("--conf", self._access.configuration) if self._access.configuration else ()
             self._sockets[daemon] = ""
-            with suppress(StrakesError):  # without ceph-conf, ``ceph tell`` is used and reports the error
+            with suppress(StrakesError):  # Without ceph-conf, the query uses ``ceph tell``, which reports the error.
                 done = self._run(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"))
                 self._sockets[daemon] = done.stdout.strip() if done.status == 0 else ""
         return self._sockets[daemon]
 
 
-# Time-out in seconds of an admin socket. A daemon answers within a millisecond, unless it is stopped.
+# Time-out in seconds for an answer from an admin socket. A daemon that is not stopped answers within a millisecond.
 _SOCKET_S = 2.0
 _DATA = {
     "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
@@ -249,14 +249,14 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
-# Latency counters of BlueStore: commits in older releases, commits in newer releases, reads.
+# Latency counters of BlueStore: commits (two names, for older and newer releases) and reads.
 _STORED = ("commit_lat", "txc_commit_lat", "read_lat")
-# Counter of bytes that BlueStore read from its device: the name in older and the name in newer releases.
+# Counter of bytes that BlueStore read from its device, by its name in older and in newer releases.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 
 
 def ask_socket(path: str, prefix: str) -> Any:
-    """Send the command ``prefix`` to an admin socket; return the parsed answer. Raises MeasurementError without one."""
+    """Send the command ``prefix`` to an admin socket; return the parsed answer, or raise MeasurementError."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_SOCKET_S)
@@ -273,7 +273,7 @@ def ask_socket(path: str, prefix: str) -> Any:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return a metadata server's numbers of requests under the common names, and its used memory if reported."""
+    """Return a metadata server's request counts by common names (``md.open``), and its used memory if reported."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()
@@ -286,9 +286,9 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return an object store's counters under the common names. I/O of the metadata servers is included."""
+    """Return an object store's counters by common names (``data.read_bytes``), including I/O of metadata servers."""
     own = dump.get("osd", {})
-    # An OSD operation waits for all replicas, so only BlueStore's latencies show which store is slow.
+    # An operation of an OSD waits for its replicas on other OSDs. Only BlueStore's latencies belong to this OSD alone.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
@@ -304,7 +304,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return the used share (0 to 1) of an object store, including its database, or None if unknown."""
+    """Return the used share (0 to 1) of an object store's space, including its database; None if unknown."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None
@@ -315,12 +315,12 @@ def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
     return (float(value["avgcount"]), float(value["sum"])) if isinstance(value, Mapping) else (0.0, 0.0)
 
 
-# Half-life in seconds of a load average: Ceph's default of mds_request_load_average_decay_rate.
+# Half-life in seconds of Ceph's request load averages (default of mds_request_load_average_decay_rate).
 _HALF_S = 60.0
 
 
 def loads_of_clients(sessions: Any) -> dict[str, float] | None:
-    """Return client -> load average of its requests to a metadata server, from ``session ls``; None without it."""
+    """Return client -> load average of its requests, from the ``session ls`` of a metadata server; None if invalid."""
     loads = {}
     with suppress(StrakesError), understood("a daemon of Ceph"):
         for session in sessions:
@@ -333,7 +333,7 @@ def loads_of_clients(sessions: Any) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Computes clients' numbers of requests from load averages, because these show a change only after a minute."""
+    """Computes clients' request counts from load averages, which alone show a change only after a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
@@ -349,11 +349,11 @@ class ClientRequests:
         sent: dict[str, float] = {}
         for server, of_server in loads.items():
             earlier_s, earlier = before.get(server, (time_s, {}))
-            # Without an answer, reuse the previous load, which adds no requests.
+            # For a server that did not answer, reuse its previous load, which adds no requests.
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S
-            # Load that one request leaves, if requests are spread evenly over the time since the earlier reading.
+            # ``each``: present load per request, if the requests came evenly since the earlier reading.
             left = 0.5**halves
             each = (1 - left) / (halves * math.log(2)) if halves > 0 else math.inf
             for client, load in now.items():

@@ -1,6 +1,6 @@
-"""The program that makes one system call for ``calls.py`` and prints its answer as a Python literal.
+"""Program of a child process that makes one system call for ``calls.py`` and prints the result as a Python literal.
 
-It imports nothing from strakes and few standard modules, so that it starts quickly.
+It imports nothing from strakes and only few standard modules, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ import errno
 import os
 import sys
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING; importing typing takes as long as starting Python
+TYPE_CHECKING = False  # An import of typing.TYPE_CHECKING would double the start time of the process.
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MARKER_NAME = ".strakes-marker"
-# Exit status if the kernel refused the call. Standard error then contains the errno.
+# Exit status if the kernel refused the call. Standard error contains the errno in this case.
 REFUSED_STATUS = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
+# From linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
 _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
-# linux/quota.h: struct if_dqblk, whose byte limits are in blocks of 1,024 bytes.
+# From linux/quota.h: struct if_dqblk, with limits on space in blocks of 1,024 bytes.
 _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1024
 
 
 def _real_directory(path: str) -> tuple[str, int]:
     """Return the path without symbolic links, and the kernel's id of its mount."""
     real = os.path.realpath(path, strict=True)
-    # The dot makes the call fail unless the directory can be entered, and it triggers an automounter.
+    # With "/.", stat fails for a directory that cannot be entered, and triggers an automounter.
     os.stat(f"{real}/.")
     return real, _mount_of(real)
 
 
 def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | None:
-    """Set attribute ``name`` of a directory; return attribute ``read`` of a test file, which is created and removed."""
+    """Set attribute ``name`` of a directory. Return attribute ``read`` of a test file, which is created and removed."""
     os.setxattr(path, name, os.fsencode(value))
     _make_file(f"{path}/{probe}")
     try:
@@ -45,9 +45,9 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 
 def _try_writing(path: str, name: str) -> None:
-    """Create a directory, not below a link, and a file in it, wait until servers have stored both, and remove them."""
+    """Create a directory with a file in it, wait until the servers have stored both (fsync), and remove them."""
     parent, new = os.path.split(path)
-    above = os.open(parent, _DIRECTORY)  # until this process ends; another directory may get the name meanwhile
+    above = os.open(parent, _DIRECTORY)  # Later steps use this descriptor: the name may be given to another directory.
     os.mkdir(new, 0o700, dir_fd=above)
     try:
         directory = os.open(new, _DIRECTORY, dir_fd=above)
@@ -74,7 +74,7 @@ def _make_file(path: str) -> None:
 
 
 def mount_id_of(descriptor: int) -> int:
-    """Return the kernel's id of the mount of an open file. Raises OSError if /proc is missing or does not show it."""
+    """Return the kernel's mount id of an open file. Raises OSError if /proc is missing or does not show the id."""
     with open(f"/proc/self/fdinfo/{descriptor}") as lines:
         for line in lines:
             if line.startswith("mnt_id:"):
@@ -83,20 +83,20 @@ def mount_id_of(descriptor: int) -> int:
 
 
 def _mount_of(path: str) -> int:
-    """Return the kernel's id of the mount that contains a path, or -1 if /proc does not show it."""
+    """Return the kernel's mount id of a path, or -1 if /proc does not show the id."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         return mount_id_of(descriptor)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOSYS):
             raise
-        return -1  # without /proc, the caller reads /proc next and reports the error
+        return -1  # If /proc is missing, the caller notices it next, and reports the error.
     finally:
         os.close(descriptor)
 
 
 def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
-    """Return the statvfs values, and for each quota of this process its owner and the values of :func:`_quota`."""
+    """Return the values of statvfs, and (owner, values of :func:`_quota`) for each quota of this process."""
     room, quotas = tuple(os.statvfs(path)), list[tuple[object, ...]]()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -105,7 +105,7 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
-            # Id 0 has no quota: it is the id of root, or of files without a project.
+            # Id 0 (root, or no project) has no quota.
             if number and (limits := _quota(descriptor, kind, number)):
                 quotas.append((f"{name} {number}", *limits))
         return room, quotas
@@ -128,13 +128,13 @@ def _project_of(directory: int) -> int:
 
 
 def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
-    """Return soft limit, hard limit and use in bytes, then the same three in files; () if no quota is reported."""
+    """Return soft limit, hard limit and use in bytes, then the same three in files. Return () without a quota."""
     import ctypes
     import struct
 
     told = ctypes.create_string_buffer(struct.calcsize(_DQBLK))
     command = (_Q_GETQUOTA << 8) | kind
-    # quotactl_fd() exists since Linux 5.14. The older quotactl() needs a block device, which a network mount lacks.
+    # Linux 5.14 introduced quotactl_fd(). The older quotactl() needs a block device, which a network mount lacks.
     if ctypes.CDLL(None).syscall(_SYS_QUOTACTL_FD, directory, command, number, told) != 0:
         return ()
     hard, soft, used, hard_files, soft_files, used_files, *_ = struct.unpack(_DQBLK, told.raw)
@@ -142,7 +142,7 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
 
 
 def _tree_quotas(*directories: str) -> list[tuple[object, ...]]:
-    """Return the CephFS quotas of directory trees, in the same form as :func:`_sizes`."""
+    """Return the CephFS quotas of directory trees, in the form in which :func:`_sizes` returns quotas."""
     quotas = list[tuple[object, ...]]()
     for directory in directories:
         most_bytes, most_files, used_bytes, used_files = (
@@ -164,7 +164,7 @@ def _attribute(path: str, name: str) -> str | None:
 
 
 def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
-    """Return whether O_DIRECT works for one of ``sizes`` (bytes). Raises OSError without a file ``marker`` there."""
+    """Return whether O_DIRECT works with one of ``sizes`` (bytes). Raises OSError if ``marker`` does not exist."""
     opened = os.open(directory, _DIRECTORY)
     try:
         os.stat(marker, dir_fd=opened)
@@ -181,7 +181,7 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
     try:
         descriptor = os.open(name, flags, 0o600, dir_fd=directory)
         try:
-            with mmap.mmap(-1, size) as buffer:  # anonymous memory is aligned to a page
+            with mmap.mmap(-1, size) as buffer:  # O_DIRECT needs aligned memory; mmap aligns to pages.
                 buffer.write(b"strakes!" * (size // 8))
                 return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
         finally:
@@ -191,13 +191,13 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
             return False
         raise
     finally:
-        # If the kernel refuses O_DIRECT, it has already created the file.
+        # open() may create the file even if it fails because of O_DIRECT.
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
 
 
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
-    """Write the time into an open marker every ``interval_s`` until the parent ends or closes standard input."""
+    """Write the time into an open marker every ``interval_s`` seconds, until standard input is closed."""
     import json
     import select
     import time
@@ -207,14 +207,14 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
         try:
             os.pwrite(int(descriptor), json.dumps(document).encode().ljust(len(marker) - 1) + b"\n", 0)
         except OSError:
-            # The measurement reports a failing target. An outdated heartbeat then shows the failure to others.
+            # Ignore the error: the measurement itself reports a failing file system.
             continue
 
 
 CALLS: dict[str, Callable[..., object]] = {
     "getxattr": lambda path, *names: {name: value for name in names if (value := _attribute(path, name)) is not None},
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
-    # Returns the attribute of the first directory that has it.
+    # first: return the attribute of the first of several directories that has it.
     "first": lambda path, name, *more: next((value for one in (path, *more) if (value := _attribute(one, name))), None),
     "layout": _lay_out,
     "sizes": _sizes,
@@ -237,13 +237,13 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the argument that makes the child resolve paths below ``path`` relative to this open directory."""
+    """Return the child's argument for calls below ``path`` that fail unless it is still the open ``directory``."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 
 
 def _enter(argument: str, words: list[str]) -> list[str]:
-    """Change to the directory in ``argument``; return ``words`` relative to it. Raises OSError if it was replaced."""
+    """Change to the directory in ``argument``; return ``words`` relative to it. Raises OSError for a replaced one."""
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
     directory = os.open(path, _DIRECTORY)
     opened = os.fstat(directory)

@@ -1,4 +1,4 @@
-"""Removes workspaces that killed runs left: only directories that strakes made and no process uses any more."""
+"""Remove workspaces of killed runs: only directories that strakes made and that no process uses any more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 class CleanReport:
     """The workspaces found in a directory.
 
-    ``ignored``: directories named like workspaces, without a valid marker. ``left``: workspaces that cannot be removed.
+    ``ignored``: directories with a workspace's name but no valid marker. ``left``: workspaces that cannot be removed.
     """
 
     removed: tuple[str, ...]
@@ -34,9 +34,9 @@ class CleanReport:
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Remove the workspaces of dead runs in ``directory``; with ``force``, also the workspaces of runs that seem alive.
+    """Remove the workspaces of dead runs in ``directory``; with ``force``, also workspaces of runs that seem alive.
 
-    With ``dry_run``, only list them in ``removed``. Raises BadInputError if the directory does not exist.
+    ``dry_run``: only list the workspaces, without removing any. Raises BadInputError if the directory does not exist.
     """
     real = detect(directory).path
     refuse_workspace(real)
@@ -81,10 +81,10 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return a text for each other measurement in the directory: run, process, user and host. Never waits.
+    """Return a text for each other measurement in the directory: its run, process, user and host. Never waits.
 
-    Directories of ``run``, of its probes and of ``strakes watch`` do not count; nor does anything in a directory with
-    too many names, or one that its owner has moved, which the measurement itself reports.
+    ``run``: id of the caller's run. Its workspaces, and workspaces of ``strakes watch``, are left out. Errors are
+    ignored, because the measurement itself reports them.
     """
     try:
         opened = os.open(directory, OPEN_DIRECTORY)
@@ -107,7 +107,7 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    """Return whether a directory was left before it was marked: it is named like a workspace, old and empty."""
+    """Return whether a process was killed before it marked this workspace: it has a valid name, is old and empty."""
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S
@@ -115,7 +115,7 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:
-    # Keep only matching names: a directory of a parallel file system may have more names than fit into memory.
+    # Keep only matching names, because the directory may have more names than fit into memory.
     with os.scandir(directory) as entries:
         names = sorted(entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
         if next(entries, None) is None:

@@ -1,4 +1,4 @@
-"""Runs tools of a file system with a time limit and without a terminal, on this machine or by --servers on others."""
+"""Run file system tools with a time limit and without a terminal: on this machine, or with --servers on others."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
-# Maximum size of an output. The largest known output is the job statistics of a thousand Lustre targets, 20 MB.
+# Maximum size of an output. The largest known output, job statistics of a thousand Lustre targets, has 20 MB.
 _MOST_OUTPUT_BYTES = 64 << 20
-# Room for the write that exceeds the maximum: the kernel refuses a page or a huge page (2 MiB) that does not fit whole.
+# Room beyond the maximum, so that an excess is noticed: the kernel refuses writes of pages (2 MiB) that do not fit.
 _LAST_WRITE_BYTES = 4 << 20
-# Seconds to wait for a killed child. A child that waits in the kernel for a dead server does not end and is abandoned.
+# Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.
 _REAP_S = 1.0
-# Running and abandoned commands, which :func:`end_running` ends.
+# Running and abandoned commands. :func:`end_running` kills them.
 _running: set[subprocess.Popen[bytes]] = set()
-# Time-out in seconds while settings are restored after the servers died. Local commands still answer immediately.
+# Time limit in seconds for commands that restore settings after servers have died. Local commands need less.
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
 # Directories of administration tools. The PATH of an ordinary user may lack them.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-# Programs that pass their arguments to a remote shell, so that the arguments must be quoted.
+# Programs that pass their arguments to a remote shell. Their arguments must be quoted.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
-# A host name or address, possibly with a user. It may pass through shells, so it must not contain special characters.
+# A host name or address, possibly with a user. It may pass through shells, so special characters are not allowed.
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
-# Exit status of ssh if ssh itself fails.
+# Exit status of ssh for its own errors, such as an unreachable host.
 _NOT_REACHED_STATUS = 255
 
 T_co = TypeVar("T_co", covariant=True)
@@ -47,7 +47,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that has ended. ``status``: exit status, or if negative the signal that ended the command."""
+    """A command that has ended. ``status``: exit status, or the negative number of the signal that ended it."""
 
     argv: tuple[str, ...]
     status: int
@@ -56,11 +56,11 @@ class Completed:
 
 
 class CommandTimeout(MeasurementError):
-    """A command did not end within its limit."""
+    """A command did not end within its time limit."""
 
 
 class Runner(Protocol):
-    """A function that runs a command: :func:`run`, or a test's replay of recorded output."""
+    """Type of a function that runs a command: :func:`run`, or a replay of recorded output in a test."""
 
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         """Run a command for at most ``timeout_s`` seconds; return its output and exit status."""
@@ -68,9 +68,9 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Command(Generic[T_co]):
-    """One call of a tool: its arguments, and the parser of its output.
+    """One call of a tool. ``argv``: its arguments. ``read``: parser of its output.
 
-    ``read`` raises StrakesError if the tool failed or its output is not valid.
+    The parser raises StrakesError if the tool failed or its output is invalid.
     """
 
     argv: tuple[str, ...]
@@ -82,20 +82,20 @@ class Command(Generic[T_co]):
 
 
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command with empty standard input and messages in English; return its output and exit status.
+    """Run a command with empty standard input and messages in English. Return its output and exit status.
 
-    Raises CommandTimeout if the command does not end in time; it is then killed with its children. Raises
-    EnvironmentLacksError if it cannot be started.
+    A command that exceeds its time limit is killed with its children, and CommandTimeout raised. Raises
+    EnvironmentLacksError if the command cannot be started.
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Output goes to files, because a child that keeps a pipe open would delay the end of the command. The files are in
+    # Output goes to files, because a pipe would not end before all children of the command end. The files are in
     # memory, because TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
-            # In a new session the command has no terminal for a password prompt, and can be killed with its children.
+            # In its own session, the command has no terminal for a password prompt, and is killed with its children.
             child = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
@@ -140,7 +140,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
 
 
 def _output_file(name: str) -> IO[bytes]:
-    """Return a file in memory that cannot grow further than a write beyond the maximum size of an output."""
+    """Return a file in memory with a limited size, slightly above the maximum size of an output."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, _MOST_OUTPUT_BYTES + _LAST_WRITE_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
@@ -148,12 +148,12 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    """Return the number of bytes written by the command, which shares the file position with this process."""
+    """Return the number of bytes that the command wrote: the file position, which it shares with this process."""
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def end_running() -> None:
-    """Kill all running commands; give later commands a short time limit until :func:`end_grace`."""
+    """Kill all running commands. Until :func:`end_grace`, later commands have a short time limit."""
     _short.set()
     for child in tuple(_running):
         _signal(child)
@@ -182,7 +182,7 @@ def _last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    """The option --servers: words, one with ``{host}``, that run the command after them on a server."""
+    """The option --servers: a template such as ``ssh {host} sudo``, the prefix that runs a command on a server."""
 
     template: str
 
@@ -203,7 +203,7 @@ class Servers:
             why = "it is empty, looks like an option, or has characters that no name or address has"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = [word.replace("{host}", host) for word in shlex.split(self.template)]
-        # Each remote shell in the template removes one level of quotes.
+        # Every remote shell in the template, such as ssh, removes one level of quotes.
         for _ in range(_shells_in(words)):
             argv = [shlex.quote(word) for word in argv]
         return (*words, *argv)

@@ -1,4 +1,4 @@
-"""The parts of a file system as frozen values: servers, data and metadata targets, layouts, placements, counters."""
+"""Frozen dataclasses that describe a file system: servers, targets, layouts, placements, counters, interruptions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Literal
 
 from strakes.base.units import format_seconds
 
-# Name of a server or target -> counter -> value. Counters that mean the same on all file systems: md.create, md.open,
+# Name of a server or target -> counter -> value. The common names of counters on all file systems: md.create, md.open,
 # md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, md.requests (all
-# requests to a metadata target, of any kind), data.read_bytes, data.write_bytes, data.read_requests,
-# data.write_requests, data.device_read_bytes (bytes that no cache of the target held), data.replicated_bytes,
-# data.busy_s, and data.waited_s (total latency of data.waited_requests in the target's store). Counters of the client
-# have the prefix "client.".
+# requests to a metadata target), data.read_bytes, data.write_bytes, data.read_requests, data.write_requests,
+# data.device_read_bytes (cache misses of the target), data.replicated_bytes, data.busy_s, and data.waited_s (total
+# latency of data.waited_requests in the target's store). Counters of the client have the prefix "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
-# Prefix of states: their latest value counts, not the difference. now.memory_bytes: memory used by a server.
+# Prefix of gauges such as now.memory_bytes (memory used by a server). Their latest value counts, not the difference.
 NOW = "now."
-# Start time of the other counters. If this time changes, the counters were cleared or the server was restarted.
+# Pseudo-counter: start time of all other counters. A change means that they were cleared or the server restarted.
 SINCE = "since_unix_s"
-# Number of the server that counts. If this number changes, another server has taken over.
+# Pseudo-counter: number of the server instance. A change means that another server has taken over.
 SERVER = "server_number"
-# Number of times that a server was lost or timed out. With the prefix "now.": not 0 while the server is lost.
+# Counter of lost connections and time-outs of a server. With the prefix "now.", it is not 0 while the server is lost.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -45,7 +44,7 @@ class Server:
 
 @dataclass(frozen=True)
 class DataTargetState:
-    """A data target's state. ``serving``: its server answers. ``used``: used share of the space, None if unknown."""
+    """A data target's state. ``serving``: its server answers. ``used``: used share (0 to 1), None if unknown."""
 
     serving: bool
     used: float | None = None
@@ -53,7 +52,7 @@ class DataTargetState:
 
 @dataclass(frozen=True)
 class StorageTarget:
-    """A data or metadata target. ``index``: None if targets have no numbers. Sizes of 0 are unknown."""
+    """A data or metadata target. ``index``: None if the file system does not number targets. Unknown sizes are 0."""
 
     name: str
     index: int | None = None
@@ -67,18 +66,18 @@ class StorageTarget:
 
 @dataclass(frozen=True)
 class DataTarget(StorageTarget):
-    """A device for data: an OST, an OSD, a brick."""
+    """A data target: an OST, an OSD or a brick. ``pools``: names of the pools that contain it."""
 
     pools: tuple[str, ...] = ()
 
 
 class MetadataTarget(StorageTarget):
-    """A device or rank for metadata: an MDT, an MDS rank."""
+    """A metadata target: an MDT or an MDS rank."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """A file system as reported by its client and, if allowed, its servers. Unknown sizes are 0."""
+    """A file system as its client reports it and, if they can be queried, its servers. Unknown sizes are 0."""
 
     file_system_name: str
     version: str
@@ -93,7 +92,7 @@ class Description:
 
 @dataclass(frozen=True)
 class LayoutComponent:
-    """The layout of part of a file, from byte ``begin`` up to the byte before ``end`` (None: end of the file)."""
+    """The layout of a part of a file: from byte ``begin`` to the byte before ``end`` (None: to the end of the file)."""
 
     begin: int
     end: int | None
@@ -103,11 +102,11 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """The distribution of a file's data over targets. None: unknown, or in a request the file system's choice.
+    """The distribution of a file's data over targets. A value of None is unknown; in a request, it is left open.
 
-    ``stripe_count``: -1 means all targets. ``targets``: the used targets, in order of the stripes. If ``components``
-    are given, all other values are in the components. With the pattern "mdt", the data is on the metadata target
-    ``first_target``. ``object_bytes``: size of the objects that hold a stripe, if the file system limits this size.
+    ``stripe_count``: -1 means all targets. ``targets``: the targets in the order of the stripes. ``components``: parts
+    of the file with their own layouts, which then have all other values. ``pattern`` "mdt": the data is on the metadata
+    target ``first_target``. ``object_bytes``: maximum size of the objects of a stripe, if the file system has one.
     """
 
     stripe_size_bytes: int | None = None
@@ -122,9 +121,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """The possible layouts: up to ``data_targets`` stripes, whose sizes are multiples of ``unit_bytes``.
+    """The possible layouts of a file: up to ``data_targets`` stripes, with stripe sizes in multiples of ``unit_bytes``.
 
-    ``kinds``: name -> options of the layouts that need more than a stripe count and a stripe size.
+    ``kinds``: name -> options of further layouts, which a stripe count and a stripe size cannot describe.
     """
 
     data_targets: int
@@ -134,10 +133,10 @@ class Striping:
 
 @dataclass(frozen=True)
 class Placement:
-    """The metadata targets that hold a directory.
+    """The placement of a directory on metadata targets.
 
-    ``kind`` "manual": ``metadata_targets`` hold it. "automatic": the file system spreads it over ``count`` targets (-1:
-    all); with a count of 1, it distributes new subdirectories instead. "inherit": the parent directory decides.
+    ``kind`` "manual": on ``metadata_targets``. "automatic": the file system spreads the directory over ``count``
+    targets (-1: all); with a count of 1, it distributes new subdirectories instead. "inherit": as the parent directory.
     ``inherited``: subdirectories get the same placement.
     """
 
@@ -148,7 +147,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients named in a message; its length grows in proportion. A failure can evict thousands.
+# Maximum number of evicted clients that a message names, because a failure can evict thousands.
 _MOST_NAMES = 10
 
 
@@ -156,10 +155,10 @@ _MOST_NAMES = 10
 class Interruption:
     """A period during which a server or target did not serve this client. ``ended_unix_s``: None while it lasts.
 
-    ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
-    clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
+    ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of all
+    evicted clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
     maximum error of the times in seconds. ``reconnected``: the server has kept the state of this client, so it has not
-    restarted. ``clock_ahead_s``: seconds by which the clock of the server is ahead of this machine's, at least.
+    restarted. ``clock_ahead_s``: lower bound of the seconds by which the server's clock is ahead of this machine's.
     """
 
     target: str
@@ -200,7 +199,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class ConnectionChange:
-    """A change of this client's connection to a target to ``state``. ``unix_s`` may be rounded down to seconds."""
+    """This client's connection to a target changed to ``state``. ``unix_s`` may be rounded down to whole seconds."""
 
     target: str
     unix_s: float
@@ -209,7 +208,7 @@ class ConnectionChange:
 
 @dataclass(frozen=True)
 class TargetRecovery:
-    """A target's counters of its last recovery. None: not reported."""
+    """The last recovery of a target. A value of None was not reported."""
 
     target: str
     status: str
@@ -230,10 +229,10 @@ class Limit:
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """Return target -> counter -> its increase between two observations. A new counter is counted from 0.
+    """Return target -> counter -> its increase between two observations. A counter missing before counts from 0.
 
-    Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared,
-    restarted, or not read once. :func:`disturbed` names these.
+    A target is left out if one observation lacks it. All counters of a target's client (or server) are left out if they
+    were cleared, restarted or not read. :func:`disturbed` returns a sentence for these.
     """
     between = {}
     for name in after:
@@ -254,7 +253,7 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
 
 
 def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return the targets whose server was lost or replaced by another server between two observations."""
+    """Return the names of targets whose server was lost or replaced between two observations."""
     return tuple(
         name
         for name in sorted(before.keys() & after.keys())
@@ -284,7 +283,7 @@ def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def _unread(before: Mapping[str, float], after: Mapping[str, float], side: str) -> str:
-    """Return "before" or "after" if only the other observation has counters of a side, else ""."""
+    """Return "before" or "after" if that observation lacks the counters of a side (client or server), else ""."""
     first, then = (
         any(_side(counter) == side and not counter.startswith(NOW) for counter in seen) for seen in (before, after)
     )
@@ -306,9 +305,9 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return the differences between the given and the requested layout, one text for each value.
+    """Return a text for each value in which the ``given`` layout differs from the requested one.
 
-    Values that were not requested do not count.
+    Values that were not requested are ignored.
     """
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
@@ -328,15 +327,15 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return the differences between the given and the requested placement, one text for each value."""
+    """Return a text for each value in which the ``given`` placement differs from the requested one."""
     lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    """Return a text for each requested value that differs from the given value.
+    """Return a text for each attribute in ``names`` whose requested value differs from the given value.
 
-    A requested count of -1 (all targets) never differs, because it is read back as -1 or as the number of targets.
+    A requested count of -1 (all targets) never differs: the file system reports it as -1 or as the number of targets.
     """
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(

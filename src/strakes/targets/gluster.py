@@ -1,4 +1,4 @@
-"""GlusterFS: volume, bricks and their space from the ``gluster`` command, and counters if profiling is started."""
+"""GlusterFS: volume, bricks and free space from the ``gluster`` command, and counters if the volume is profiled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
 
 
 class GlusterTarget(RemoteTarget):
-    """A GlusterFS mount. The volume is queried through the server in the mount's source, with time limits."""
+    """A GlusterFS mount. The ``gluster`` command queries the volume through the server in the mount's source."""
 
     cannot = (
         (
@@ -95,21 +95,21 @@ class GlusterTarget(RemoteTarget):
         return gluster(words, f"--remote-host={self._server}").ask(self.run)
 
     def _profile(self) -> ElementTree.Element:
-        """Return the volume's profile from a server reached by --servers, or else from a daemon on this machine."""
+        """Return the volume's profile from a server (with --servers), otherwise from a daemon on this machine."""
         words = ("volume", "profile", self._name, "info", "cumulative")
         if self.servers is not None:
             return gluster(words).ask(self.servers.runner(self._server, self.run))
         if self._own_daemon is None:
             raise EnvironmentLacksError(
                 "only servers report profiles",
-                why="only servers report profiles, and none of this volume is on this machine",
+                why="only servers report profiles, and no server of this volume is on this machine",
                 remedy="give --servers to reach them",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
-        """Return the options for ``gluster`` to reach a local daemon that serves this volume, or None without one."""
+        """Return the options of ``gluster`` for a daemon on this machine that serves this volume; None without one."""
         for options in daemons():
             with suppress(StrakesError):
                 volume = gluster(("volume", "info", self._name), *options).ask(self.run)
@@ -120,7 +120,7 @@ class GlusterTarget(RemoteTarget):
 
 @understood("gluster")
 def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
-    """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError without a volume."""
+    """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError for no volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output names no volume")
@@ -156,7 +156,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
 
 @understood("gluster")
 def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
-    """Return the counters of each brick under the common names, since the start of the profile or of the server."""
+    """Return brick -> common name -> counter, since the start of the profile or of the server."""
     seen = {}
     for brick in profile.iterfind("./volProfile/brick"):
         own = brick.find("cumulativeStats")
@@ -172,7 +172,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """Return for each local management daemon the options with which ``gluster`` reaches the daemon's socket."""
+    """Return the options of ``gluster`` for the socket of each management daemon (glusterd) on this machine."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []
@@ -188,7 +188,7 @@ def _text(element: ElementTree.Element, path: str) -> str:
 
 
 def _number(element: ElementTree.Element, path: str) -> int:
-    """Return a size or a count, 0 if it is missing. Raises ValueError."""
+    """Return a size or a count; 0 if it is missing. Raises ValueError for a negative or invalid number."""
     number = whole(_text(element, path) or "0")
     if number < 0:
         raise ValueError(f"{path} is less than 0")

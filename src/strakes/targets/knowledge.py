@@ -14,15 +14,15 @@ from strakes.targets.description import Description, Layout, Limit, Placement, S
 from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
-# A target with a smaller share of free space counts as full: new files are put elsewhere or fail.
+# A target with a smaller free share of its space counts as full: new files go to other targets or fail.
 _FULL_SHARE = 0.05
-# If used shares differ more, Lustre stops choosing targets round-robin (lod.*.qos_threshold_rr, default 17 %).
+# Maximum difference of used shares for even use: above it, Lustre stops round-robin (lod.*.qos_threshold_rr, 17 %).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 
 
 def unlike_targets(description: Description) -> tuple[str, ...]:
-    """Return a sentence for each target that is unhealthy or differs from the others; empty if all are alike."""
+    """Return a sentence for each target that is unhealthy, or whose size or use differs from the other targets."""
     return (*_unlike(description.data_targets), *_unlike(description.metadata_targets))
 
 
@@ -35,7 +35,7 @@ def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
 
 
 def _ill(target: StorageTarget, others_report: bool) -> str:
-    """Return a sentence if a target is unhealthy, full or without sizes (if ``others_report`` them), else ""."""
+    """Return a sentence if a target is unhealthy, full, or lacks sizes that other targets report; otherwise ""."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
@@ -49,7 +49,7 @@ def _ill(target: StorageTarget, others_report: bool) -> str:
 
 
 def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
-    """Return a sentence if a target's size or use differs from the median of the others, else ""."""
+    """Return a sentence if the size or use of a target differs from the median of the other targets; otherwise ""."""
     if not others:
         return ""
     size = median(other.total_bytes for other in others)
@@ -71,9 +71,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All facts about a target, with ``layout`` and ``placement`` of the given directory.
+    """All facts about the file system of a directory. ``layout``, ``placement``: of this directory.
 
-    ``unlike``: a sentence for each target or server that is unhealthy or differs from the others.
+    ``unlike``: a sentence for each storage target or server that is unhealthy or differs from the others.
     """
 
     facts: TargetFacts
@@ -91,7 +91,7 @@ class Knowledge:
 
 
 def know(target: Target) -> Knowledge:
-    """Collect all facts about a target.
+    """Return all facts about the file system of a directory.
 
     Raises StrakesError only if the sizes are unknown. Any other missing fact becomes a limit, with the reason.
     """

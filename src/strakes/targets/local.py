@@ -1,4 +1,4 @@
-"""Local file systems (XFS, ext4, btrfs, tmpfs), and all other file systems without a separate module."""
+"""Local file systems (XFS, ext4, btrfs, tmpfs), and all file systems that have no module in this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class LocalTarget(Target):
-    """A file system with facts from mountinfo, statvfs and sysfs, and without settings to control."""
+    """A local file system, with facts from mountinfo, statvfs and sysfs. It has no settings that strakes can change."""
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with the block device. The size of a tmpfs without a limit is the machine's memory."""
@@ -44,7 +44,7 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    """Return sentences on properties of the file system that affect measurements."""
+    """Return sentences about properties of the file system that affect measurements, such as a loop device."""
     memory = (
         "This file system is in memory: figures show the speed of memory, and its data takes memory from other "
         "programs."

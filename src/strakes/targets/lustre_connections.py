@@ -1,4 +1,4 @@
-"""A Lustre client's connections: the targets that do not answer, and the servers that served them last."""
+"""Connections of a Lustre client: which targets do not answer, and which servers served these targets last."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from strakes.targets.lustre_servers import NOTHING, host_of, hosts, state_query,
 from strakes.targets.lustre_tool import Answers, get_param, of_mount
 from strakes.targets.target import LostServer
 
-# Seconds after which a client has noticed that a machine is dead, for all targets of the machine.
+# Seconds within which a client notices the death of a machine on all connections to it.
 NOTICE_S = 16.0
 
 
 class Connections:
-    """The connections of one mount, with earlier state changes and servers, which the kernel forgets.
+    """The connections of one mount. It remembers earlier state changes and servers, which the kernel forgets.
 
     While a connection is lost, the kernel shows the server that it tries, often the healthy one of a fail-over pair.
-    The server of a lost target is therefore the one of its last working connection. If that was never seen, it is one
-    of the configured servers. A server to which another connection is FULL is not called dead, at first because the
-    client may not have noticed that this one is lost, too, and after NOTICE_S seconds because the server is alive.
+    The server of a lost target is therefore the one of its last working connection or, if none was seen, one of the
+    configured servers. A server with another connection in state FULL does not count as dead. If that connection is
+    FULL for more than NOTICE_S seconds, the server is alive, because the client would have noticed its death.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
@@ -42,14 +42,14 @@ class Connections:
         self._possible: dict[str, tuple[str, ...]] = {}
 
     def states(self, answers: Answers) -> dict[str, States]:
-        """Return target -> state, with earlier changes that the kernel has since dropped."""
+        """Return target -> states of its connection, including past state changes that the kernel has dropped."""
         known = states(answers, self._file_system, self._ask_instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
         return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
 
     def lost(self, answers: Answers) -> dict[str, LostServer] | None:
-        """Return target -> lost server, also for idle connections to dead servers; None if no state can be read."""
+        """Return target -> lost server, including idle connections to dead servers; None if no state can be read."""
         known = self.states(answers)
         if not known:
             return None
@@ -59,7 +59,7 @@ class Connections:
         now_s = time.time()
         connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
         lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
-        # An idle connection does not show that its server is dead. A machine that refuses connections is not dead.
+        # Other connections to the same machine show whether the server of an idle connection is dead.
         dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
         return lost | {
             name: LostServer(self._last[name], f"{IDLE}, on the same server")
@@ -78,7 +78,7 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why states were not read that could be before; "" if they were, if only root may, or without lctl."""
+        """Return why the states can no longer be read. Return "" if they can, or if this user could never read them."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"

@@ -15,25 +15,25 @@ from strakes.targets.description import Layout, LayoutComponent, Placement
 from strakes.targets.lustre_tool import checked, key_values, succeeding
 
 _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
-# A stripe in the table of a plain file: target, object (decimal, hexadecimal), group.
+# A line in the stripe table of a plain file: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
-# Prefixes that some versions put before the keys below. All other keys are ignored.
+# Prefixes that some versions of lfs put before the keys. Keys that are not in _KEYS are ignored.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# Lines with these beginnings are not paths.
+# Prefixes of lines with keys, as opposed to lines with the path of a file.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 
 
 def getstripe(*words: str) -> Command[Layout]:
-    """Return the command that prints the layout of a file, or with "-d" that of new files in a directory."""
+    """Return the command that prints the layout of a file or, with "-d", the layout of new files in a directory."""
     return Command(("lfs", "getstripe", *words), read_layout)
 
 
 @understood(_GETSTRIPE)
 def read_layout(done: Completed) -> Layout:
-    """Return the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
+    """Parse the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
     text = checked(done, "the layout cannot be read").splitlines()
     lines = [line for line in text if line.strip() and not line.endswith(" has no stripe info") and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
@@ -45,14 +45,14 @@ def _is_path(line: str) -> bool:
 
 @dataclass
 class _Part:
-    """A plain layout or a component, while its lines are parsed. ``listed``: the output also lists its stripes."""
+    """A plain layout or a component, during parsing. ``listed``: the output also lists its stripes."""
 
     values: dict[str, str] = field(default_factory=dict)
     targets: list[int] = field(default_factory=list)
     listed: bool = False
 
     def take(self, key: str, value: str) -> None:
-        """Add a value. Raises NotUnderstoodError for a duplicate key."""
+        """Store the value of a key. Raises NotUnderstoodError for a repeated key."""
         self.listed |= key == "objects"
         if key == "l_ost_idx":
             self.targets.append(int(value.rstrip(","), 0))
@@ -63,7 +63,7 @@ class _Part:
 
     def layout(self) -> Layout:
         count, size = self._number("stripe_count"), self._number("stripe_size")
-        # For data on a metadata target, older versions print ``stripe_offset`` instead of ``mdt_index``.
+        # For data on a metadata target, older versions of lfs print stripe_offset instead of mdt_index.
         first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
         if count is None or first is None or (self.listed and len(self.targets) != count):
             what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
@@ -119,7 +119,7 @@ _REMEDY = "Stripe sizes must be multiples of 64 KiB below 4 GiB; strakes target 
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Return the command that sets a layout; an empty layout removes it. Raises BadInputError if that is impossible."""
+    """Return the command that sets a layout, or removes it if ``wanted`` is empty. Raises BadInputError."""
     size, remedy = wanted.stripe_size_bytes or STRIPE_UNIT_BYTES, _REMEDY
     if size != (nearest := nearest_stripe(size)):
         remedy = f"{_REMEDY} The nearest stripe size is {_size(nearest)}."
@@ -127,7 +127,7 @@ def setstripe(path: str, wanted: Layout) -> Command[None]:
 
 
 def nearest_stripe(size: int) -> int:
-    """Return the accepted stripe size that is nearest to ``size``, both in bytes.
+    """Return the valid stripe size that is nearest to ``size``, both in bytes.
 
     >>> nearest_stripe(100 * KIB) // KIB, nearest_stripe(1) // KIB, nearest_stripe(5 * GIB) // KIB
     (128, 64, 4194240)
@@ -215,7 +215,7 @@ def _options(wanted: Layout) -> Iterator[str]:
     if wanted.pool:
         yield from ("-p", wanted.pool)
     if wanted.pattern == "mdt":
-        # Data on the metadata target is not striped.
+        # Lustre does not stripe data on a metadata target, so there are no further options.
         yield from ("-L", "mdt")
         return
     if wanted.pattern == "overstriped":
@@ -241,16 +241,16 @@ def _size(size: int) -> str:
     return str(size)
 
 
-# A stripe in the table of a directory: target and object.
+# A line in the stripe table of a directory: target and object.
 _DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
 _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
 
 @dataclass(frozen=True)
 class DirStripe:
-    """The stripes of a directory, or the default for its new subdirectories.
+    """The stripes of a directory, or the default stripes of its new subdirectories.
 
-    A ``count`` of 0: not striped, on the target ``offset``. In a default, count -1: all targets, offset -1: any target.
+    ``count`` 0: not striped, on target ``offset``. In a default, count -1 means all targets, and offset -1 any target.
     """
 
     count: int
@@ -290,7 +290,7 @@ def read_default(done: Completed) -> DirStripe:
             raise not_understood(_GETDIRSTRIPE, line)
         values |= pairs
     if not values and not targets:
-        # For a file, lfs prints nothing, but reports no error.
+        # For a path that is not a directory on Lustre, lfs prints nothing and reports no error.
         raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
@@ -300,9 +300,9 @@ def read_default(done: Completed) -> DirStripe:
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:
-    """Return the placement that a directory's stripes and its default express.
+    """Return the placement of a directory. ``own``: its stripes. ``default``: default stripes of subdirectories.
 
-    A manual choice is not visible in the output: it is returned as "inherit", because subdirectories follow it.
+    lfs does not show whether a single target was chosen manually, so such a placement is returned as "inherit".
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1
@@ -316,7 +316,7 @@ _WHICH_TARGETS = "strakes target DIR lists the metadata targets."
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
-    """Return the command to make a directory on ``targets``, or striped over ``count`` targets (-1: all), as root."""
+    """Return the command that makes a directory on ``targets``, or on ``count`` targets (-1: all). It needs root."""
     argv = ("lfs", "mkdir", *_stripe_options(count, targets, hash_type), path)
     return succeeding(argv, "the directory was not made", _WHICH_TARGETS)
 
@@ -324,9 +324,9 @@ def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, h
 def set_default(
     path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
 ) -> Command[None]:
-    """Return the command to set the default stripes of new subdirectories. A target of -1: Lustre chooses.
+    """Return the command that sets the default stripes of new subdirectories. For target -1, Lustre chooses one.
 
-    ``levels``: number of levels that inherit the default, and number of levels placed round-robin (-1: all).
+    ``levels``: how many levels of subdirectories inherit the default, and how many are placed round-robin (-1: all).
     """
     depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
     argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)

@@ -1,4 +1,4 @@
-"""Commands of ``lfs`` and ``lctl`` that list something, and parsers of their output."""
+"""Commands of ``lfs`` and ``lctl`` that list targets, pools, space and quotas, and parsers of their output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from strakes.targets.calls import Quota
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre_tool import checked, refusal, target_name
 
-# Patterns of lines in the outputs.
 _NAME = re.compile(r"^([\w-]+)-([0-9a-f]+)(?: .+)?$")
 _TARGET = re.compile(r"^(\d+): (\S+) ([A-Z]+)$")
 _NID = re.compile(r"^\S+@[a-z0-9]+$")
@@ -22,14 +21,14 @@ _SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+.*?\[(?:MDT|OST):\
 _SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
 _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
-# A number is in brackets if a server did not answer, and has a star if it exceeds its limit.
+# A number in lfs quota. It is in brackets if a server did not answer, and followed by * if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
-# Flags of a target's state, which lfs df prints after the mount point.
+# Flags of a target's state, which lfs df prints after the mount point -> description.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The names of a file system and of this mount's client instance. Names of parameters contain the instance."""
+    """The name of a file system, and the instance name of this mount, which is part of its parameters' names."""
 
     file_system: str
     instance: str
@@ -37,7 +36,7 @@ class ClientName(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetState:
-    """A target. ``state``: ACTIVE (this client may use the target, even if it does not answer) or INACTIVE."""
+    """A target in ``lfs osts``. ``state``: INACTIVE if an administrator disabled it here, otherwise ACTIVE."""
 
     name: str
     kind: str
@@ -46,7 +45,7 @@ class TargetState:
 
 
 class TargetSpace(NamedTuple):
-    """Bytes or inodes of one target. ``state``: "" for a healthy target."""
+    """Total and free bytes (or inodes) of one target. ``state``: "" for a healthy target."""
 
     name: str
     total: int
@@ -55,7 +54,7 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The space of targets that answered. ``missing``: printed name of each other target -> reason."""
+    """The space of the targets that answered. ``missing``: name of each other target -> reason."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]
@@ -74,12 +73,12 @@ def getname(path: str) -> Command[ClientName]:
 
 
 def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
-    """Return the command for the client's targets. ``verb``: osts or mdts. The targets stay ACTIVE in an outage."""
+    """Return the command that lists the client's targets. ``verb``: osts or mdts. Dead targets are still ACTIVE."""
     return Command(("lfs", verb, *([path] if path else [])), _read_targets)
 
 
 def _read_targets(done: Completed) -> tuple[TargetState, ...]:
-    """Return the targets in order, or () if the path is not on Lustre, which lfs does not report as an error."""
+    """Parse the list of targets. It is () if the path is not on Lustre, which lfs does not report as an error."""
     found = []
     for row in _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:")):
         name, kind, index = target_name(row[2], "lfs osts")
@@ -93,7 +92,7 @@ LIST_NIDS: Command[tuple[str, ...]] = Command(
 
 
 def read_version(done: Completed) -> str:
-    """Return the version in "version=2.17.57" or "lfs 2.17.57"."""
+    """Parse the version of Lustre in "version=2.17.57" or "lfs 2.17.57"."""
     match = _VERSION.search(checked(done, "the version is not known"))
     if match is None:
         raise not_understood(" ".join(done.argv), done.stdout)
@@ -104,7 +103,7 @@ VERSION = Command(("lctl", "get_param", "version"), read_version)
 
 
 def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
-    """Return the command that prints the names of a file system's pools, or of the targets in a pool."""
+    """Return the command that lists the pools of a file system or, with ``pool``, the targets in this pool."""
 
     def read(done: Completed) -> tuple[str, ...]:
         first, *lines = checked(done, "the pools are not known").splitlines() or [""]
@@ -118,17 +117,17 @@ def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
 
 
 def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
-    """Return the command for the space of the file system at ``path``, or without a path of all mounted ones.
+    """Return the command that prints the space of the file system at ``path``, or of all mounted file systems.
 
-    Inactive targets are omitted.
+    Inactive targets are left out.
     """
     return Command(("lfs", "df", *(["-i"] if inodes else []), *([path] if path else [])), read_df)
 
 
 def read_df(done: Completed) -> LustreSpace:
-    """Return sizes in bytes, or numbers of inodes, of the targets that answered, even if others did not.
+    """Parse the space (bytes or inodes) of the targets that answered.
 
-    Raises StrakesError if no target answered, or if the output is cut off.
+    Raises StrakesError if no target answered, or if the output is truncated.
     """
     found, missing = [], {}
     unit, summaries = 0, 0
@@ -153,12 +152,12 @@ def read_df(done: Completed) -> LustreSpace:
 
 
 def quota(user: str, path: str) -> Command[Quota]:
-    """Return the command for a user's quota. In its output, a long path has a separate line before the values."""
+    """Return the command that prints a user's quota. A long path is on a separate line before the values."""
 
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()
         first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
-        # Used KiB, soft limit, hard limit and grace time, then the same four for files.
+        # Columns: used KiB, soft limit, hard limit, grace time; then used files, soft limit, hard limit, grace time.
         values = " ".join(lines[first : first + 2]).split()[-8:]
         numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
         if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:

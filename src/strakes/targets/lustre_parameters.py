@@ -1,4 +1,4 @@
-"""Parsers for parameters of clients and servers: counters, connections and recoveries."""
+"""Parsers for parameters of Lustre clients and servers: counters, connection states and recoveries."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# Older versions print microseconds, and no start time.
+# A time line of a parameter with counters. Older versions print "usecs", and no start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
-# An address; before 2.14 it has no quotes.
+# An address (NID), with quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
-# Flag of an import whose target an administrator has deactivated.
+# Flag in the parameter ``import`` of a target that an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
 _WORKING_ADDRESS = re.compile(r"\bstate: (?:FULL|IDLE)\b.*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL)
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 
-# Counter of a metadata target -> its common name. A new file counts as an open and a mknod.
+# Counter of a metadata target -> its common name. The creation of a file counts as an open and a mknod.
 MD_COUNTERS = {
     "mknod": "md.create",
     "open": "md.open",
@@ -41,7 +41,7 @@ MD_COUNTERS = {
     "readpage": "md.readdir",
 }
 LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
-# The mdc counter "create" is omitted: it counts only directories, links and special files (open creates files).
+# Counter of a client's mdc device -> its common name. "create" is left out: it does not count regular files.
 MDC_COUNTERS = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -54,7 +54,7 @@ MDC_COUNTERS = {
 
 
 class Counter(NamedTuple):
-    """A counter. ``total``, ``squares``: sum and sum of squares in ``unit``. "reqs": counters without a sum."""
+    """A counter. ``total``, ``squares``: sum and sum of squares of the samples in ``unit``; None for unit "reqs"."""
 
     samples: int
     unit: str
@@ -64,7 +64,7 @@ class Counter(NamedTuple):
 
 @dataclass(frozen=True)
 class Stats:
-    """Counters since ``start_s`` in Unix time (None: unknown). Counters that are zero are missing."""
+    """Counters since ``start_s`` (Unix time, None if unknown). A missing counter is 0."""
 
     start_s: float | None
     counters: Mapping[str, Counter]
@@ -76,7 +76,7 @@ class Stats:
         return (self.counters[name].total or 0) if name in self.counters else 0
 
     def data(self, side: str = "") -> dict[str, float]:
-        """Return requests and bytes of reads and writes under the common names, with ``side`` as prefix."""
+        """Return common name -> number of requests or bytes, for reads and writes. ``side``: prefix of the names."""
         counters = {}
         for way in ("read", "write"):
             counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
@@ -84,12 +84,12 @@ class Stats:
         return counters
 
     def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
-        """Return the numbers of samples under the common names. Counters that a server omits are 0."""
+        """Return common name -> number of samples. ``names``: counter -> common name. ``side``: prefix."""
         return {side + name: float(self.samples(own)) for own, name in names.items()}
 
 
 def parse_stats(text: str) -> Stats:
-    """Parse the text of a parameter with counters. Raises NotUnderstoodError."""
+    """Parse the text of a parameter with counters. Raises NotUnderstoodError for an unknown form."""
     times: dict[str, float] = {}
     counters = {}
     for line in text.splitlines():
@@ -106,27 +106,27 @@ def parse_stats(text: str) -> Stats:
 
 
 def service_addresses(text: str) -> tuple[str, ...]:
-    """Return the addresses of all servers configured for a target, from a client's parameter ``import``."""
+    """Return the addresses of all servers that are configured for a target, from a client's parameter ``import``."""
     match = _SERVICE_ADDRESSES.search(text)
     return tuple(_ADDRESS.findall(match[1])) if match else ()
 
 
 def working_address(text: str) -> str:
-    """Return the address of the server that a connection uses, from a client's parameter ``import``; "" if lost."""
+    """Return the address of the server that a connection uses, from the parameter ``import``; "" if it is lost."""
     match = _WORKING_ADDRESS.search(text)
     return match[1] if match else ""
 
 
 @understood("lctl get_param (recovery_status)")
 def parse_recovery(text: str, target: str = "") -> TargetRecovery:
-    """Parse a recovery status. Raises NotUnderstoodError.
+    """Parse the parameter ``recovery_status`` of a target. Raises NotUnderstoodError for an unknown form.
 
-    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
+    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for other targets) or INACTIVE (never needed).
     """
     told = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
     def numbers(key: str) -> tuple[int | None, int | None]:
-        # Numbers of clients may have the form "3/4", three of four.
+        # A number of clients may have the form "3/4" (three of four).
         part, _, whole = told.get(key, "").partition("/")
         return int(part) if part else None, int(whole) if whole else None
 
@@ -135,7 +135,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     _, connected_of = numbers("connected_clients")
     evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
-        # After a recovery, the clients that did not complete it are evicted.
+        # The server evicts the clients that did not complete the recovery.
         evicted = known - completed
     return TargetRecovery(
         target,
@@ -145,34 +145,34 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
         evicted,
         numbers("replayed_requests")[0],
         numbers("recovery_start")[0],
-        # In all other states, requests wait.
+        # With any other status, the target lets requests wait.
         serving=status in ("COMPLETE", "INACTIVE"),
     )
 
 
-# FULL is connected; IDLE connects at the next request.
+# States of a working connection: FULL is connected, IDLE connects at the next request.
 FULL, IDLE = "FULL", "IDLE"
 WORKING_STATES = (FULL, IDLE)
-# In these states no server answers. In all other states that do not work, a server is reconnecting the client.
+# States of a connection while no server answers. In other states (except FULL, IDLE), a server reconnects the client.
 NEW, NEVER_CONNECTED = "NEW", "never connected"
 UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
-# States in which an interruption begins. CONNECTING does not count, because it also follows IDLE.
+# States with which an interruption begins. CONNECTING is not among them, because it also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
-# Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN of lustre_import.h), as measured on 2.17.57.
+# Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h of Lustre 2.17.57).
 _REMEMBERED = 16
-# Seconds within which an idle or new connection connects, longer than the kernel's retry interval.
+# Seconds in which an idle or new connection must become FULL. The kernel's retry interval is shorter.
 _CONNECTING_S = 6.0
 _CONNECTING = (NEW, "CONNECTING")
-# A running machine refuses a connection immediately; an attempt to reach a dead machine takes 5 s or longer. The kernel
-# reports whole seconds.
+# Longest duration, in seconds, of an attempt that a running machine refuses. The refusal comes at once, but the kernel
+# reports whole seconds. An attempt to reach a dead machine takes 5 s or longer.
 _REFUSED_WITHIN_S = 2
-# Maximum number of earlier state changes kept in memory, about 100 bytes each.
+# Maximum number of state changes that are kept in memory for a connection, about 100 bytes each.
 _MOST_CHANGES = 1000
 
 
 @dataclass(frozen=True)
 class StateChange:
-    """A state change of a connection; its time is in whole seconds of Unix time."""
+    """A state change of a connection. ``unix_s``: Unix time in whole seconds."""
 
     unix_s: int
     state: str
@@ -194,7 +194,7 @@ class States:
         return self.current in WORKING_STATES
 
     def in_words(self, now_unix_s: float) -> str:
-        """Return the state as text, with the time since the target stopped serving.
+        """Return the state as text, with the duration since the target stopped serving.
 
         >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
         'CONNECTING, for 12.0 s'
@@ -211,7 +211,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target is lost. A target that is deactivated or just connecting does not count.
+        """Return whether the target is lost. A target that is deactivated, or has just begun to connect, is not lost.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -225,7 +225,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def refused(self, now_unix_s: float) -> bool:
-        """Return whether the machine refuses all connections because it runs without the target mounted."""
+        """Return whether a running machine refuses all connections, because the target is not mounted there."""
         since = self._since()
         ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
         attempts = [
@@ -236,23 +236,23 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the interruptions of a target; for a deactivated target, only interruptions that have ended."""
+        """Return the interruptions of a target. For a deactivated target, an interruption that lasts is left out."""
         lost = interruptions(target, self.changes)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _since(self) -> tuple[StateChange, ...]:
-        """Return the changes after the last working state."""
+        """Return the state changes after the last working state (FULL or IDLE)."""
         working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
         return self.changes[max(working, default=0) :]
 
     def not_working_since(self) -> int | None:
-        """Return when the target stopped serving, or None if the history does not show it."""
+        """Return the Unix time at which the target stopped serving, or None if the history does not show it."""
         since = self._since()
         return since[0].unix_s if since else None
 
 
 def parse_states(text: str) -> States:
-    """Parse the state history of a connection. Raises NotUnderstoodError."""
+    """Parse the state history of a connection. Raises NotUnderstoodError for an unknown form."""
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
         raise not_understood("lctl get_param (state)", lines[0] if lines else "")
@@ -266,19 +266,19 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the state changes of connections that were lost, up to the reconnection; idle connections do not count."""
+    """Return the state changes from each loss of a connection up to its reconnection, without idle connections."""
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return the interruptions of a target for this client. The last one may not have ended yet.
+    """Return the interruptions of a target for this client. The last interruption may still last.
 
-    The first one may have begun earlier than the kernel's history (``or_earlier``).
+    The first interruption may have begun before the kernel's history (``or_earlier``).
     """
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        # A new or idle connection also passes NEW or CONNECTING once, without being lost.
+        # A new or idle connection passes NEW or CONNECTING once before it becomes FULL. This is no interruption.
         before = [change.state for change in episode if change.state not in WORKING_STATES]
         idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
@@ -300,9 +300,9 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 
 
 def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
-    """Split the changes after each working state.
+    """Split the state changes into episodes. An episode ends with a working state (FULL or IDLE).
 
-    An interruption that is noticed when a connection leaves IDLE therefore begins at that moment.
+    If the client notices a loss when a connection leaves IDLE, the interruption begins at that moment.
     """
     episodes: list[list[StateChange]] = []
     works = True
@@ -319,7 +319,7 @@ def _is_lost(episode: Iterable[StateChange]) -> bool:
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
-    """Return the earlier changes joined with the kernel's present history.
+    """Return the earlier state changes, extended by the kernel's present history.
 
     >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
     >>> continued((first, second), (second, third)) == (first, second, third)
@@ -328,5 +328,5 @@ def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> 
     for length in range(min(len(before), len(now)), 0, -1):
         if before[-length:] == now[:length]:
             return (*before, *now[length:])[-_MOST_CHANGES:]
-    # The histories have no change in common, so changes between them are missing.
+    # The kernel's history no longer overlaps the earlier changes. Changes in between are missing, so start anew.
     return now

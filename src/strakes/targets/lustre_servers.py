@@ -1,4 +1,4 @@
-"""The servers of a Lustre file system: their targets, health and counters, and the Description."""
+"""Servers of a Lustre file system: their targets, health and counters, and the description of the file system."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import said
 
 ACTIVE = "active"
-# Name of the host of targets that this node itself serves. Lustre shows them with its loopback address.
+# Host name for targets that this node itself serves. Lustre shows them with the address 0@lo.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
-# Address of a target to which this client was never connected.
+# Lustre's text instead of the address of a target to which this client was never connected.
 _NO_ADDRESS = "<none>"
 NOTHING = Params({})
-# The first management server in a mount's source, whose address may be IPv6: fd00::1@tcp:fd00::2@tcp:/name.
+# Address of the first management server in the source of a mount, such as fd00::1@tcp in fd00::1@tcp:fd00::2@tcp:/name.
 _MANAGER = re.compile(r"[^@/,]*@\w+|[^:/]*")
 _NO_SPACE = LustreSpace((), {})
 
 
 @dataclass(frozen=True)
 class Connection:
-    """This client's connection to a target. ``address``: "" if unknown. ``state``: "active", or the problem."""
+    """This client's connection to a target. ``address``: "" if unknown. ``state``: "active", or a problem."""
 
     name: str
     kind: str
@@ -78,30 +78,30 @@ class Connection:
 
 
 def host_of(address: str) -> str:
-    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if this node is the server."""
+    """Return the machine of an address: 10.0.0.1 for ``10.0.0.1@tcp``, ``THIS_NODE`` for the loopback address."""
     return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
 def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return target -> address of its present server, "" if it was never connected. Any user may read these.
+    """Return target -> address of its present server; "" if it was never connected. Any user may read the addresses.
 
-    ``ask_instance`` returns the instance name of the mount, by querying servers.
+    ``ask_instance``: function that queries servers for the instance name of the mount.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     values = of_mount(answers.get(asked, NOTHING).values, file_system, ask_instance)
-    # The kernel reports the configured address even if the server is this node. Only root may list own addresses.
+    # If the server is this node, the kernel reports its configured address. Only root may list the node's addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
     return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
 
 
 def target_in(parameter: str) -> str:
-    """Return the target in the name of a client's parameter."""
+    """Return the target in a parameter's name: ``lab-OST0000`` in ``osc.lab-OST0000-osc-ff01.state``."""
     return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connection, ...]:
-    """Return the connections to all targets, metadata targets first."""
+    """Return this client's connections to all targets, metadata targets first."""
     where = addresses(answers, name.file_system, lambda: name.instance)
     now = states(answers, name.file_system, lambda: name.instance)
 
@@ -124,7 +124,7 @@ def state_query(file_system: str) -> Command[Params]:
 
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
-    """Return target -> state of its connection, for a whole file system. Reads the kernel only, so it never blocks."""
+    """Return target -> states of its connection. This reads only from the kernel, so it never blocks."""
     params = answers.get(state_query(file_system), NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
@@ -139,9 +139,9 @@ def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) 
 
 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
-    """Return the devices that an administrator has deactivated, which are disconnected on purpose.
+    """Return the devices that an administrator has deactivated. They are disconnected on purpose.
 
-    Reads ``import`` as well, because some versions have no parameter ``active`` for some kinds of devices.
+    It reads the parameters ``active`` and ``import``, because some versions lack ``active`` for some devices.
     """
     names = (f"{kind}.{file_system}-*.{own}" for own in ("active", "import") for kind in ("mdc", "osc"))
     values = answers.get(get_param(*names), NOTHING).values
@@ -153,13 +153,13 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return host -> runner for each reachable server in ``on``: this node, and others if ``servers`` is given."""
+    """Return host -> runner for the hosts in ``on`` that can be queried: this node, and with ``servers`` all others."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
 
 def hosts(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts of the known addresses, each once, in order of first occurrence."""
+    """Return the distinct hosts of the addresses, in their order. Unknown addresses ("") are skipped."""
     return tuple(dict.fromkeys(host for address in addresses if (host := host_of(address))))
 
 
@@ -170,9 +170,9 @@ _WELL = "healthy"
 def ask_health(
     answers: Answers, ways: Mapping[str, Runner], file_system: str
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
-    """Return the recoveries of targets, and a sentence for each problem of a reachable server or this client.
+    """Return the recoveries of targets, and a sentence for each problem of a server or of this client.
 
-    ``answers`` notes the servers that did not answer.
+    ``ways``: host -> runner of each server to query. Servers that do not answer are noted in ``answers``.
     """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:
@@ -201,23 +201,23 @@ def ask_health(
 
 
 def complaint(text: str) -> str:
-    """Return the complaints in the text of ``health_check``, or "" if the node is healthy."""
+    """Return the problems in the text of the parameter ``health_check``, or "" if the node is healthy."""
     lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
     if not lines:
         return ""
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "health_check gives no reason"
 
 
-# Name of the entry with the counters of the whole mount.
+# Name of the entry in an Observation that has the counters of the whole mount.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Observation, dict[str, str]]:
-    """Return the counters of each target and of the mount, and host -> reason for servers that were not read.
+    """Return the counters of the mount and of each target, and host -> reason for each server that was not read.
 
-    An entry is empty if its counters cannot be read.
+    The entry of a target is empty if its counters cannot be read.
     """
     answers = Answers(run)
     seen = client_counters(answers, name)
@@ -225,12 +225,12 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     of_servers, unread = server_counters(ways, name.file_system)
     for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Without --servers, this node is the server, and only root may read its counters.
+    # Without --servers, only this node's own counters can be missing, because only root may read them.
     return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
-    """Return this client's counters. Users other than root get truncated output, which is ignored."""
+    """Return this client's counters. Only root may read them; the truncated output for other users is ignored."""
     names = ("llite.{}.stats", "mdc.{}.stats", "mdc.{}.md_stats", "osc.{}.stats")
     params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), NOTHING)
     stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
@@ -238,13 +238,13 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
-            continue  # handled with the other counters of its target
+            continue  # ``md_stats`` is read together with the parameter ``stats`` of the same target.
         target = MOUNT if kind == "llite" else target_in(parameter)
         seen[target] = {}
         if own is None:
             continue
         if kind == "llite":
-            # The numbers of system calls, including calls that caches answered.
+            # llite counts system calls, including calls that the client's cache answered.
             seen[target] = own.named(parameters.LLITE_COUNTERS, CLIENT) | own.data(CLIENT) | _since(CLIENT, own)
         elif kind == "osc":
             seen[target] = own.data(CLIENT) | _since(CLIENT, own)
@@ -256,7 +256,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return target -> counters from its server, and host -> reason for each server whose counters cannot be read."""
+    """Return target -> counters of its server, and host -> reason for each server whose counters cannot be read."""
     seen: dict[str, dict[str, float]] = {}
     unread = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
@@ -272,7 +272,7 @@ def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
-    # A server has metadata targets, data targets, or both; missing parameters are no error.
+    # A server may lack metadata targets or data targets, so missing parameters are no error.
     mine = {
         parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
     }
@@ -280,13 +280,13 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if not parameter.endswith(".recovery_status"):
             own = _parsed(text)
-            # A metadata target also has the data of small files.
+            # Metadata targets also count reads and writes, because they may hold the data of small files.
             names = parameters.MD_COUNTERS if parameter.endswith(".md_stats") else {}
             seen[device(parameter)] = {} if own is None else own.named(names) | own.data() | _since("", own)
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # The recovery's start changes with each restart after which clients had to recover.
+                # The start time of the last recovery identifies the server instance: a restart changes it.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
@@ -299,14 +299,14 @@ def _parsed(text: str) -> Stats | None:
 
 
 def _since(side: str, *stats: Stats) -> dict[str, float]:
-    """Return the latest start of the counters, which changes if any of them is cleared."""
+    """Return {SINCE: latest start time of the counters}. The time changes if any of the counters is cleared."""
     starts = [counted.start_s for counted in stats if counted.start_s is not None]
     return {side + SINCE: max(starts)} if starts else {}
 
 
-# Parameters of hybrid I/O, which turns large buffered calls into direct ones (2.17 and newer).
+# Parameters of hybrid I/O (Lustre 2.17), which handles large buffered reads and writes as direct I/O.
 _HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
-# Parameters that limit this client's speed; any user may read them.
+# Parameters that can limit the speed of this client. Any user may read them.
 _SETTINGS = {
     "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max", *_HYBRID),
     "mdc": ("max_rpcs_in_flight", "max_mod_rpcs_in_flight"),
@@ -315,12 +315,12 @@ _SETTINGS = {
 
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
-    """Return the description of the file system. Its notes list missing parts with the reasons."""
+    """Return the description of the file system. Its notes list the missing parts, each with the reason."""
     targets = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
-        # Replace the loopback address by the address that other clients use for this node.
+        # Instead of the loopback address, show the address by which other clients reach this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
@@ -351,7 +351,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(MetadataTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        # Only root may read this client's addresses on some systems; the network types of its servers are known.
+        # On some systems, only root may read this client's addresses. The servers' addresses also show the network.
         network=answers.get(LIST_NIDS, ())
         or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),
@@ -360,7 +360,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
 
 
 def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
-    """Return an entry for each machine and role. The state of the management server is not known."""
+    """Return a server for each pair of machine and role (mgs, mds, oss). The state of the mgs is unknown."""
     servers = [Server(host_of(manager), "mgs", manager, "")]
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}
@@ -386,12 +386,12 @@ def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
 
 
 def _value(own: str, text: str) -> str:
-    """Return the value of a parameter, which may be a line in a larger text: "max_cached_mb: 983"."""
+    """Return the value of the parameter ``own``. It may be one line of the text: "max_cached_mb: 983"."""
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
     return lines[0] if lines else text
 
 
 def _summary(values: list[str]) -> str:
-    """Return the values of all targets as one text, which is a single value if they are equal."""
+    """Return the values of all targets as one text: "8" if all are equal, otherwise "8 (3 targets), 16 (1 target)"."""
     seen = Counter(values).most_common()
     return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)

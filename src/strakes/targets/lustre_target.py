@@ -1,4 +1,4 @@
-"""A Lustre client. Servers are queried only if --servers reaches them or this node is the server."""
+"""A mounted Lustre file system. Servers are queried only with --servers, or if this node is the server."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Seconds for which the other targets of a dead machine are noticed after the first one.
+# Seconds within which a client notices the loss of all targets of a dead machine, after the first one.
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
-    """A Lustre mount. All calls have a time limit, so that a dead server causes an error and no hang."""
+    """A Lustre mount. All calls have a time limit, so that a dead server causes an error instead of a hang."""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Store the directory and its mount. This queries nothing."""
@@ -55,7 +55,7 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
+        # On a server, devices of targets are also mounted with type lustre. A client's source is "mgs@net:/name".
         return ":/" in mount.source
 
     def _sizes(self) -> calls.Sizes:
@@ -83,10 +83,10 @@ class LustreTarget(Target):
         try:
             return self._ask(layouts.getstripe("-d", str(path)))
         except EnvironmentLacksError:
-            return None  # limits() reports the error
+            return None  # The method limits() reports the error.
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of new files. Returns the layout of an empty test file, which may have fewer stripes."""
+        """Set the layout of a directory's new files. Return the layout of a test file; it may have fewer stripes."""
         self._ask(layouts.setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
         what = "no file can be made with this layout"
@@ -131,7 +131,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show whether a target was chosen by hand; subdirectories may still be distributed.
+        # lfs getdirstripe does not show a manual choice. The default of the directory may still spread subdirectories.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
@@ -139,7 +139,7 @@ class LustreTarget(Target):
         try:
             name = self._name
         except EnvironmentLacksError:
-            return {}  # limits() reports the error
+            return {}  # The method limits() reports the error.
         seen, unread = lustre_servers.observe(self.run, name, self.servers)
         self.unread = {
             host: f"The counters of server {host} cannot be read: {shlex.join(self._words(host))} ({why})."
@@ -148,9 +148,9 @@ class LustreTarget(Target):
         return seen
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each target that does not answer this client, otherwise for each problem of a server.
+        """Return a sentence for each target that does not answer, or if all answer for each problem of a server.
 
-        Servers are not queried while some are lost, because that would take long.
+        If a target does not answer, servers are not queried, because that would take long.
         """
         answers = Answers(self.run)
         if (lost := self._connections.lost(answers)) is None and (why := self._connections.why_unread(answers)):
@@ -158,7 +158,7 @@ class LustreTarget(Target):
         return _sentences(lost) or self._health(answers)[1]
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
-        """Return the error with the targets that do not answer, as soon as this client has noticed which these are."""
+        """Wait until this client has noticed which targets do not answer. Return the error with their names."""
         last_s = ends_s = time.monotonic() + NOTICE_S
         names = set[str]()
         while not error.names_servers:
@@ -174,7 +174,7 @@ class LustreTarget(Target):
         return _sentences(self._connections.lost(Answers(self.run)))
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> lost server, for lost connections not in recovery and for idle ones to the same hosts."""
+        """Return target -> lost server. Included are idle connections to dead hosts, but no targets in recovery."""
         lost = self._connections.lost(Answers(self.run))
         return lost and {name: server for name, server in lost.items() if not server.answers}
 
@@ -183,7 +183,7 @@ class LustreTarget(Target):
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """Return the state changes of lost connections: the kernel's last sixteen, and earlier ones seen before."""
+        """Return the state changes of lost connections: the last sixteen of each, and earlier ones that were seen."""
         known = self._connections.states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
@@ -199,11 +199,11 @@ class LustreTarget(Target):
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
 
     def server_addresses(self) -> dict[str, str]:
-        """Return the address of each target's present server, metadata targets first."""
+        """Return target -> address of its present server, metadata targets first."""
         return addresses(Answers(self.run), self._file_system, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
-        """Return the machines that may serve a target, or all machines if this user may not read its configuration."""
+        """Return the machines that may serve a target, or all server machines if this user may not read which."""
         imports = Answers(self.run).get(get_param(f"*.{name}-*.import"), NOTHING).values.values()
         configured = hosts(address for text in imports for address in service_addresses(text))
         return configured or hosts(self.server_addresses().values())
@@ -216,7 +216,7 @@ class LustreTarget(Target):
         return self.mount.source.partition(":/")[2].partition("/")[0]
 
     def _instance(self) -> str:
-        """Return the instance name of the mount; the first call queries its servers."""
+        """Return the instance name of the mount. The first call queries servers and may block."""
         return self._name.instance
 
     def limits(self) -> tuple[Limit, ...]:
@@ -243,7 +243,7 @@ class LustreTarget(Target):
             try:
                 command.ask(self.run)
             except CommandTimeout as error:
-                # Unlike lctl, lfs may wait for a dead server.
+                # lctl reads only from the kernel; lfs getname may wait for a dead server.
                 lost = () if command is VERSION else self._silent_targets()
                 if lost:
                     dead = calls.UnansweredError(error.what, where=error.where, why=error.why, remedy=error.remedy)
@@ -252,7 +252,7 @@ class LustreTarget(Target):
                 remedy = "Run it by hand, and look for its cause in the kernel's log (dmesg)."
                 raise EnvironmentLacksError(what, where=error.where, why=why, remedy=remedy) from error
             except StrakesError:
-                continue  # limits() reports the error
+                continue  # The method limits() reports the error.
         for where, why in (self._unread() if self.servers else {}).items():
             what, remedy = "a server cannot be read", f"Try: {shlex.join(self._words(where))} - or leave out --servers."
             raise EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
@@ -262,7 +262,7 @@ class LustreTarget(Target):
         return words if self.servers is None or host == THIS_NODE else self.servers.argv(host, words)
 
     def _unread(self) -> dict[str, str]:
-        """Return host -> reason for each server with unreadable counters, or file system -> reason without hosts."""
+        """Return host -> reason for each server with unreadable counters; {file system: reason} without known hosts."""
         answers = Answers(self.run)
         on = hosts(addresses(answers, self._file_system, self._instance).values())
         if not on:
@@ -277,7 +277,7 @@ class LustreTarget(Target):
         return getname(self.mount.mount_point).ask(self.run)
 
     def _ask(self, command: Command[T]) -> T:
-        """Run a command; return its answer. A CommandTimeout also names the targets that the kernel has lost."""
+        """Run a command and return its answer. A CommandTimeout also names the targets that do not answer."""
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
@@ -296,13 +296,13 @@ def _sentences(lost: Mapping[str, LostServer] | None) -> tuple[str, ...]:
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:
-    """Return name -> options of ``lfs setstripe``, for layouts with more than a stripe count and size."""
+    """Return name of a layout -> options of ``lfs setstripe``, for progressive, overstriped and similar layouts."""
     few = max(1, min(4, data_targets // 2))
     kinds = {
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
     }
-    # Two stripes on each target, limited to the maximum of a file.
+    # Overstriping: two stripes on each target, up to the maximum number of stripes of a file.
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds

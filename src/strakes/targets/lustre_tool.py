@@ -1,4 +1,4 @@
-"""Calls of ``lfs`` and ``lctl``: common parts of their output, errors, and queries to many servers."""
+"""Shared parts of calls of ``lfs`` and ``lctl``: parameters, error messages, and parallel queries to servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strakes.targets.target import said
 
 T = TypeVar("T")
 
-# Exit status of a usage error. Every other failure has an errno as exit status.
+# Exit status of lfs and lctl for a usage error. For any other failure, the exit status is an errno.
 _USAGE_STATUS = 4
 
 _TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
@@ -33,7 +33,7 @@ _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
 _NEWER = "This version of Lustre does not support this; a newer version may."
-# Pattern of an error message, the error to raise, and the remedy (None: the one given by the caller).
+# (pattern of an error message, class of the error to raise, remedy); for None, the caller gives the remedy.
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
@@ -48,7 +48,7 @@ _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Return name, kind (OST, MDT) and index of a target. Raises NotUnderstoodError for other text."""
+    """Return (name, kind, index) of a target: (lab-OST000a, OST, 10). Raises NotUnderstoodError for other text."""
     match = _TARGET.match(uuid)
     if match is None:
         raise not_understood(tool, uuid)
@@ -56,25 +56,25 @@ def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
 
 
 def key_values(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a line with their values, which may be empty."""
+    """Yield (key, value) for each ``key: value`` in a line; values may be empty."""
     _, *parts = _KEY.split(line)
     yield from zip(parts[::2], map(str.strip, parts[1::2]), strict=True)
 
 
 def explanation(done: Completed) -> str:
-    """Return the error message of a command. Lines that repeat a reason are omitted."""
+    """Return the error message of a command, at most three lines. Lines that repeat a reason are left out."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    # A summary follows the lines about single devices.
+    # If lines about single devices have the same reason, keep only the last line, which is their summary.
     lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
 
 def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
-    """Return the error for a command that failed; its message or status determines the class and the remedy.
+    """Return the error for a failed command. The command's message or exit status determines its class and remedy.
 
-    ``remedy``: the remedy if a value was invalid.
+    ``remedy``: the remedy for an invalid value.
     """
     where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
@@ -103,7 +103,7 @@ _ERROR = re.compile(r"^(?:error|lctl)\b")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command whose output is ignored. ``what``: error message if its exit status is not 0."""
+    """Return a command whose output is ignored. ``what``: error message if the command fails."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy)
@@ -113,10 +113,10 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
 
 @dataclass(frozen=True)
 class Params:
-    """Values of parameters by full name; a value may have many lines.
+    """The output of ``lctl get_param``. ``values``: full name of a parameter -> value, which may have many lines.
 
-    ``missing``: requested names that match no parameter. ``cut_off``: lctl failed in another way (mostly because the
-    user is not root), and values may be truncated. ``why``: its messages, also those about missing names.
+    ``missing``: requested names that match no parameter. ``cut_off``: lctl failed for another reason (mostly because
+    the user is not root), so values may be truncated. ``why``: error messages of lctl.
     """
 
     values: Mapping[str, str]
@@ -126,12 +126,12 @@ class Params:
 
 
 def get_param(*names: str) -> Command[Params]:
-    """Return the command that prints the values of all parameters whose names match. No match is no error."""
+    """Return the command that prints all parameters whose names match the patterns. A pattern may match nothing."""
     return Command(("lctl", "get_param", *names), read_params)
 
 
 def read_params(done: Completed) -> Params:
-    """Parse the output of ``lctl get_param``. Raises StrakesError if it has no parameter."""
+    """Parse the output of ``lctl get_param``. Raises StrakesError if it contains text but no parameter."""
     patterns = [word for word in done.argv[2:] if not word.startswith("-")]
 
     def is_asked(line: str) -> bool:
@@ -141,7 +141,7 @@ def read_params(done: Completed) -> Params:
     lines, errors = done.stdout.splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
-    # Lines before the first value are the login banner of a server.
+    # Lines before the first parameter are skipped: a server may print a login banner.
     first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
     if lines and first == len(lines) and not names:
         raise not_understood("lctl get_param", lines[0])
@@ -164,12 +164,12 @@ def device(parameter: str) -> str:
 
 
 def set_param(name: str, value: str) -> Command[None]:
-    """Return the command to set all matching parameters. Lustre may round the value."""
+    """Return the command that sets all parameters whose names match. Lustre may round the value."""
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
 class Answers:
-    """Answers of commands; ``notes`` lists the commands that failed, with the reason."""
+    """Runs commands and collects their failures. ``notes``: failed commands, each with the reason."""
 
     def __init__(self, run: Runner) -> None:
         self.run = run
@@ -177,7 +177,7 @@ class Answers:
         self._silent: set[str] = set()
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the command's answer; after an error, note it and return ``otherwise``. Never rerun a hung tool."""
+        """Return the answer of a command, or ``otherwise`` after an error, which is noted. A hung tool is not rerun."""
         if command.argv[0] in self._silent:
             return otherwise
         try:
@@ -201,7 +201,7 @@ _AT_ONCE = 64
 
 
 def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
-    """Return host -> its parameters, or the error if it did not answer. All hosts are queried in parallel."""
+    """Query all hosts in parallel. Return host -> its parameters, or the error if it does not answer."""
 
     def ask(run: Runner) -> Params | StrakesError:
         try:
@@ -213,7 +213,7 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 
-# Excludes connections of a metadata server to data targets, whose names end with the metadata target.
+# Name of a client's device. A metadata server's own connections to data targets (NAME-osc-MDT0000) do not match.
 _DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
 
 
@@ -227,9 +227,10 @@ def is_target_of(name: str, file_system: str) -> bool:
 
 
 def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return the parameters of one mount's devices. ``ask_instance`` is called only if there are several mounts.
+    """Return the parameters that belong to one mount of a file system.
 
-    If ``ask_instance`` fails, the parameters of all mounts of the file system are returned.
+    ``ask_instance``: function that queries servers for the instance name of the mount. It is called only if several
+    mounts exist; if it fails, the parameters of all mounts are returned.
 
     >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
     >>> of_mount(values, "lab", lambda: "ff01")
@@ -243,7 +244,6 @@ def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable
     }
     wanted = set(instances.values())
     if len(wanted) > 1:
-        # If the servers do not answer, the instance name is unknown.
         with suppress(StrakesError):
             wanted = {ask_instance()} & wanted or wanted
     return {parameter: values[parameter] for parameter, instance in instances.items() if instance in wanted}

@@ -1,4 +1,4 @@
-"""The marker: a file that shows that strakes made a directory, for which run, and whether a process still uses it."""
+"""The marker: a file which shows that strakes made a directory, for which run, and whether a process still uses it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = child.MARKER_NAME
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# Prefix of the run names of ``strakes watch``. Its workspaces do not disturb measurements, so they are ignored.
+# Prefix of the run ids of ``strakes watch``. Its workspaces do not disturb measurements.
 WATCH_RUN = "watch-"
-# Age in seconds from which another host's heartbeat is watched for a change, because its clock may differ.
+# Age in seconds at which a heartbeat looks old. Clocks of hosts differ, so an old marker is watched for a change.
 STALE_S = 60.0
-# Seconds without a change after which a heartbeat has stopped: three beats, as a slow server may delay one.
+# Seconds without a change after which a heartbeat has stopped. A slow server may delay one or two beats.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# Length of every marker. A heartbeat overwrites the marker in place, so that it needs no space on a full target and is
-# never seen half written.
+# Length of every marker in bytes. A heartbeat overwrites the marker in place, so it works on a full target, and other
+# processes never see a partial marker.
 _MARKER_BYTES = 512
 _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
@@ -39,7 +39,7 @@ _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 class Marker:
     """The contents of a marker: the process that works in the directory, and its last heartbeat.
 
-    ``pid_start``: start time, which detects a reused process id. Both are valid only in ``boot`` and ``pid_namespace``.
+    ``pid_start``: start time, which reveals a reused process id. It is valid only in ``boot`` and ``pid_namespace``.
     """
 
     run: str
@@ -80,14 +80,14 @@ class Marker:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether the process id is valid here: it has our host, boot and namespace."""
+        """Return whether the process id is valid in this process: host, boot and namespace are the same."""
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Return whether the process lives. If it is not visible here, a heartbeat of the last minute suffices."""
+        """Return whether the process is alive. If it is not visible here, a heartbeat in the last 60 s shows this."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
-        # The process may be in a container on this machine, or the machine may have been renamed.
+        # The process may run in a container on this machine, or the machine may have a new host name.
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
             return True
         return time.time() - self.heartbeat_unix_s < STALE_S
@@ -95,17 +95,17 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """The reason why a directory is not a workspace. ``unfinished``: a process may have been killed while making it."""
+    """The reason why a directory is not a workspace. ``unfinished``: its creation may have been interrupted."""
 
     why: str
     unfinished: bool = False
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return for each open directory whether a process works in it.
+    """Return for each open directory whether a process works in it. ``places``: (directory, name, marker).
 
-    If the process is not visible here and its heartbeat looks old, wait (once for all directories) for a change of the
-    marker: a living process updates its heartbeat.
+    For processes on other hosts with an old heartbeat, it waits ``WATCH_S`` seconds, once for all directories. A living
+    process changes its marker within this time.
     """
     live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
     unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]
@@ -123,12 +123,12 @@ def is_run_id(text: str) -> bool:
 
 
 def read_marker(directory: int, name: str) -> Marker | NoMarker:
-    """Return the marker of the open directory ``name``, or NoMarker if it is invalid or made by another user."""
+    """Return the marker of an open directory, or NoMarker if it is invalid or another user made it."""
     owner = os.fstat(directory).st_uid
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {_name_of(owner)}")
     try:
-        # O_NONBLOCK prevents a hang on a pipe, O_NOFOLLOW refuses a symbolic link.
+        # O_NONBLOCK: a named pipe must not block. O_NOFOLLOW: refuse a symbolic link.
         descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)
@@ -187,8 +187,8 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the ids of our process and time namespaces, within which process ids and start times are valid."""
-    names = [os.readlink("/proc/self/ns/pid")]  # callers have read the id of the boot, which needs /proc as well
-    with suppress(FileNotFoundError):  # a kernel without time namespaces
+    """Return the ids of this process's pid and time namespaces. Process ids and start times are valid within them."""
+    names = [os.readlink("/proc/self/ns/pid")]
+    with suppress(FileNotFoundError):  # Kernels before Linux 5.6 have no time namespaces.
         names.append(os.readlink("/proc/self/ns/time"))
     return " ".join(names)

@@ -16,15 +16,15 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
 
-# mfsmount(8) sets the source to "mfs#HOST:PORT", followed by a directory if only that directory is mounted.
+# Source of a mount by mfsmount(8): "mfs#HOST:PORT", followed by a directory if only a subdirectory is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
-    """Return the command for the table ``data`` of the master: rows of fields, the first one a heading.
+    """Return the command that prints a table of the master as rows of fields. ``data``: name of the table, such as IN.
 
-    Running it raises EnvironmentLacksError if the master cannot be queried.
+    The first field of a row is a heading. The command raises EnvironmentLacksError if the master cannot be queried.
     """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:
@@ -43,7 +43,7 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
 
 
 def goal(path: str) -> Command[str]:
-    """Return the command for the goal (number of copies) or storage class of a file or directory."""
+    """Return the command that prints the goal (number of copies) or storage class of a file or directory."""
 
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
@@ -56,7 +56,7 @@ def goal(path: str) -> Command[str]:
 
 
 class MooseFsTarget(RemoteTarget):
-    """A MooseFS mount. The master is queried through the network; all calls have a time limit."""
+    """A MooseFS mount. The master is queried over the network with a time limit."""
 
     cannot = (
         ("set the layout of files", "MooseFS cuts files into chunks of 64 MiB; goals set only the number of copies"),
@@ -73,7 +73,7 @@ class MooseFsTarget(RemoteTarget):
 
     def _parts(self, known: Description) -> Description:
         match = _SOURCE.match(self.mount.source)
-        assert match is not None  # claims() has checked the source
+        assert match is not None
         host, port = match["host"], match["port"] or "9421"
         told = describe(host, port, *(mfscli(host, port, data).ask(self.run) for data in ("IN", "CS")))
         return replace(told, client=known.client)
@@ -86,7 +86,7 @@ class MooseFsTarget(RemoteTarget):
             return replace(told, notes=(*told.notes, said(error)))
 
     def observe(self) -> Observation:
-        """Return the client's counters from the file ``.stats`` of the mount. Servers have charts, but no counters."""
+        """Return the client's counters from the file ``.stats`` of the mount. Servers have only charts."""
         try:
             done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / ".stats")), 5.0)
             return {"client": counters(done.stdout)} if done.status == 0 else {}
@@ -98,13 +98,13 @@ class MooseFsTarget(RemoteTarget):
 def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
-    """Return the description of the master at ``host`` and ``port``, from the rows of mfscli -SIN and -SCS (3.0)."""
+    """Return the description of the file system. ``master``, ``chunkservers``: rows of mfscli -SIN and -SCS (3.0)."""
     info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
     targets = []
     for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
         _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
         state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
-        # The row of a disconnected chunkserver has no sizes.
+        # mfscli prints no sizes for a disconnected chunkserver.
         sizes = (whole(total), whole(total) - whole(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
         index = whole(number) if number.isdecimal() else None
@@ -125,7 +125,7 @@ def describe(
 
 @understood("the file .stats of MooseFS")
 def counters(text: str) -> dict[str, float]:
-    """Return the client's counters in the text of ``.stats``, under the common names."""
+    """Return common name -> counter from the text of the file ``.stats``."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
         name.removeprefix("fuse_ops."): float(whole(value))

@@ -22,7 +22,7 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
-# "server:/export", "server:9421", "//server/share", "mfs#server": sources of network mounts.
+# Source of a network mount: "server:/export", "server:9421", "//server/share" or "mfs#server".
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
 
@@ -30,7 +30,7 @@ _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 class Mount:
     """One mount.
 
-    ``root``: the directory of the file system that is mounted, "/" except for bind mounts and subvolumes.
+    ``root``: the mounted directory of the file system, "/" except for bind mounts and subvolumes.
     """
 
     mount_id: int
@@ -45,7 +45,7 @@ class Mount:
 
     @property
     def all_options(self) -> tuple[str, ...]:
-        """The options of the mount and of the file system, each once."""
+        """The distinct options of the mount and of the file system."""
         return tuple(dict.fromkeys((*self.options, *self.super_options)))
 
     @property
@@ -58,12 +58,12 @@ class Mount:
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    """Return all mounts, in the order of the text."""
+    """Return all mounts in a text with the format of mountinfo, in its order."""
     return tuple(_parse_line(line) for line in text.split("\n") if line)
 
 
 def _parse_line(line: str) -> Mount:
-    # Any number of optional fields precede the separator "-".
+    # A variable number of optional fields precedes the separator "-".
     fields = line.split(" ")
     dash = fields.index("-", 6)
     major, minor = fields[2].split(":")
@@ -80,12 +80,12 @@ def _parse_line(line: str) -> Mount:
 
 
 def unescape(field: str) -> str:
-    """Return a field of a list of mounts, in which blanks and backslashes are octal numbers."""
+    r"""Return a field of mountinfo with its octal escapes (\040 for a space) replaced by characters."""
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), field)
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount of ``path`` (absolute, without links): the last one at the longest mount point that contains it.
+    """Return the mount of an absolute path without links: the last mount at the longest mount point above the path.
 
     Raises EnvironmentLacksError if no mount is found.
     """
@@ -109,9 +109,9 @@ def read_mounts() -> tuple[Mount, ...]:
 
 
 def mounts_of(process: str) -> tuple[Mount, ...]:
-    """Return the mounts of a process, given by its id.
+    """Return the mounts of a process, given by its id. Names that are not UTF-8 get surrogate escapes.
 
-    Names that are not UTF-8 are decoded with surrogate escapes, and a carriage return does not end a line.
+    The file is read in binary mode, because a mount point may contain a carriage return.
     """
     return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
 
@@ -125,7 +125,7 @@ def no_proc() -> EnvironmentLacksError:
     )
 
 
-# Client caches in addition to the page cache; the kernel reports only the page cache.
+# Type of a mount -> cache of its client besides the page cache. The kernel reports only the page cache.
 _CACHES = {
     "gpfs": "the page pool of its client",
     "wekafs": "the cache of its client",
@@ -135,9 +135,9 @@ _CACHES = {
 
 
 def own_cache(file_system: str) -> str:
-    """Return the name of the client's cache for a type of mount, or "" if the client uses only the page cache.
+    """Return a name for the client's own cache, or "" if the client uses only the page cache.
 
-    A FUSE client has a private cache that cannot be dropped or examined.
+    The cache of a FUSE client cannot be dropped or examined.
     """
     program = "the cache of its client, a program" if "fuse" in file_system else ""
     return _CACHES.get(file_system, program)

@@ -1,4 +1,4 @@
-"""NFS: the server, the mount options, and this client's counters (nfs(5), fs/nfs/super.c, net/sunrpc/stats.c)."""
+"""NFS: server, mount options, and counters of this client (nfs(5), fs/nfs/super.c, net/sunrpc/stats.c)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from strakes.targets.remote import RemoteTarget, add_up
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
-# Seconds since the lease expired; 0 for a valid lease.
+# Seconds since the lease expired, or 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
-# For each transport: the position of the connection count after its name.
+# Transport -> position of the connection count after the transport's name in a line "xprt:".
 _CONNECTIONS = {"tcp": 2, "rdma": 2, "local": 1}
 
 
 class NfsTarget(RemoteTarget):
-    """An NFS mount. The file system behind the server is not visible to the client."""
+    """An NFS mount. The client cannot see the file system that the server exports."""
 
     cannot = (
         ("set the layout of files", "NFS clients cannot request a layout; with pNFS the server chooses"),
@@ -45,11 +45,10 @@ class NfsTarget(RemoteTarget):
 
 
 def counters(text: str, mount_point: str) -> dict[str, float]:
-    """Return the counters of a mount under the common names, empty if the text has no such mount.
+    """Return common name -> counter of a mount, from the text of mountstats; {} if the mount is not in the text.
 
-    The number of times the server was lost is the sum of time-outs and new connections. An expired lease, which
-    loses all locks and open files, is returned as a state. The first numbers of an operation are: operations,
-    transmissions, time-outs.
+    ``times_lost`` is the sum of time-outs and new connections. ``now.times_lost`` is the time in seconds since the
+    lease expired, which loses all locks and open files.
     """
     # The kernel escapes white space and backslashes in names as octal numbers.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
@@ -57,11 +56,12 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
     mine = [device for device in devices if f" mounted on {name} with fstype nfs" in device.partition("\n")[0]]
     operations: dict[str, float] = {}
     read_bytes = written_bytes = lost = expired_s = 0.0
-    # Of several mounts at one mount point, only the last one is visible.
+    # If several mounts have the same mount point, only the last one is visible.
     for line in mine[-1].splitlines() if mine else ():
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:
             read_bytes, written_bytes = float(words[5]), float(words[6])
+        # The numbers of an operation begin with: operations, transmissions, time-outs.
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]

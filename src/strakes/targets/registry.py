@@ -13,8 +13,8 @@ from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 
-# Type of the file system in mountinfo (a pattern) -> module and class, imported for a mount of that type only. A class
-# may refuse a mount by its source. LocalTarget handles all other mounts.
+# Pattern of a file system type in mountinfo -> module and class. The module is imported only for such a mount. A class
+# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts.
 TARGETS = {
     r"lustre": ("lustre_target", "LustreTarget"),
     r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),
@@ -27,7 +27,7 @@ TARGETS = {
 def detect(path: Path, servers: Servers | None = None) -> Target:
     """Return the target of a directory. ``servers``: template for commands on its servers.
 
-    Raises BadInputError if the directory does not exist, UnansweredError (with the servers) if servers do not answer.
+    Raises BadInputError if the directory does not exist, and UnansweredError if its file system does not answer.
     """
     try:
         directory, mount = find_directory(path)
@@ -37,7 +37,7 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
 
 
 def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target of a directory whose file system has just been found not to answer."""
+    """Return the target of a directory whose file system does not answer, without accessing the directory."""
     absolute = Path(os.path.abspath(path))
     return target_of_mount(absolute, mount_of(absolute), servers)
 

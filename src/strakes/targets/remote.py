@@ -1,4 +1,4 @@
-"""Base class for network file systems that strakes cannot configure, and common names of their counters."""
+"""Base class for network file systems that strakes cannot configure, and the common names of their counters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.base.errors import StrakesError
 from strakes.targets.description import Description, Limit
 from strakes.targets.target import Target, said
 
-# Common name of a counter -> names of operations in clients and servers (FUSE, NFS, Ceph, GlusterFS), in lower case.
+# Common name of a counter -> lower-case names of its operations in FUSE, NFS, Ceph and GlusterFS.
 _OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
     "md.open": ("open", "open_noattr"),
@@ -29,18 +29,18 @@ _OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float]) -> dict[str, float]:
-    """Return the sum of the operations for each common name."""
+    """Return common name -> sum of the counts of its operations. ``counted``: operation -> count."""
     own = {name.lower(): value for name, value in counted.items()}
     return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 
 
 class RemoteTarget(Target):
-    """A network file system. ``cannot``: impossible operations, and why."""
+    """A network file system. ``cannot``: (impossible operation, reason)."""
 
     cannot: ClassVar[tuple[tuple[str, str], ...]]
 
     def describe(self) -> Description:
-        """Return the description with the parts that servers report, or with a note on why they do not answer."""
+        """Return the description, with what the servers report, or with a note on why they do not answer."""
         known = super().describe()
         try:
             return self._parts(known)
@@ -48,11 +48,11 @@ class RemoteTarget(Target):
             return replace(known, notes=(said(error),))
 
     def _parts(self, known: Description) -> Description:
-        """Return ``known`` with the parts that the servers report. Raises StrakesError."""
+        """Return ``known`` extended by the servers' reports. Raises StrakesError if they do not answer."""
         return known
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each data target that is not online, or one that says why the states are unknown."""
+        """Return a sentence for each data target that is not online. If the states are unknown, return the reason."""
         try:
             targets = self._parts(super().describe()).data_targets
         except StrakesError as error:

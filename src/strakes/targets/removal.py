@@ -1,8 +1,8 @@
-"""Removes a directory tree by descriptors, without following symbolic links or entering other mounts.
+"""Remove a directory tree by file descriptors, without following symbolic links or entering other mounts.
 
-It uses no recursion and only one descriptor at a time, so that any depth is possible. It returns to a parent by "..",
-and checks that this is the directory from before. A child process imports this module for each workspace, so it imports
-few others.
+The removal uses no recursion and one descriptor at a time, so trees of any depth are possible. It returns to a parent
+directory by "..", and checks that this is still the same directory. A child process imports this module, so it imports
+only few others.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from itertools import chain, islice
 
 from strakes.targets.child import MARKER_NAME, mount_id_of
 
-TYPE_CHECKING = False  # as in strakes.targets.child
+TYPE_CHECKING = False  # An import of typing.TYPE_CHECKING would double the start time of the child process.
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# Number of entries that cannot be removed, as on a read-only target, after which the removal stops. Twice the number
-# doubles the list that is printed.
+# The removal stops after this number of entries that cannot be removed, for example because the target is read-only.
+# Twice the number doubles the list that is printed.
 _MOST_NAMED = 100
-# Maximum number of passes that find no fewer entries than an earlier one: a server lists removed entries again, or
-# another process makes files. (Some file systems skip names while a directory shrinks, so one pass may not suffice.)
+# Maximum number of passes that find as many entries as an earlier pass, because a server lists removed entries again or
+# a process makes files. (One pass may not suffice, because some file systems skip names while a directory shrinks.)
 # Twice the number doubles the time until the removal gives up.
 _MOST_IDLE_PASSES = 3
-# Maximum number of listed names that do not exist: a server's list may not end. Twice the number
-# doubles the time until the removal gives up.
+# Maximum number of listed names that do not exist. A faulty server may list names without end. Twice the number doubles
+# the time until the removal gives up.
 _MOST_VANISHED = 1_000_000
-# Maximum number of names of subdirectories kept at a time. 100 bytes each.
+# Maximum number of names of subdirectories that are kept in memory, about 100 bytes each.
 _MOST_INNER = 100_000
-# Maximum number of names read to find a few. A client that lists a million names in a second needs 10 seconds.
+# Maximum number of names that are read in a search for some names. This takes 10 s at a million names per second.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -42,15 +42,15 @@ _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
 UNANSWERED = "the file system does not answer"
-# A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
-# longer, but uses the processor.
+# Seconds without any use of processor time after which a child counts as blocked by a server. The removal of a large
+# tree may take longer, but uses the processor.
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Left(namedtuple("Left", ("path", "why"))):  # typing.NamedTuple would double the time to start the child
+class Left(namedtuple("Left", ("path", "why"))):  # An import of typing.NamedTuple would double the child's start time.
     """An entry that could not be removed, and the reason."""
 
     path: str
@@ -58,7 +58,7 @@ class Left(namedtuple("Left", ("path", "why"))):  # typing.NamedTuple would doub
 
 
 class _OpenDirectory:
-    """A directory that is being emptied. ``inner``: subdirectories still to remove. ``more``: it has others."""
+    """A directory that is being emptied. ``inner``: subdirectories to remove. ``more``: it has further ones."""
 
     def __init__(self, name: str, path: str, identity: tuple[int, int], left_before: int) -> None:
         self.name, self.path, self.identity, self.left_before = name, path, identity, left_before
@@ -67,14 +67,15 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """The removal stops early."""
+    """The removal stops early, because too many entries cannot be removed or the tree was moved."""
 
 
 def enter(parent: int, name: str) -> int:
     """Open a subdirectory; return its descriptor. Raises OSError, with EXDEV if something is mounted there."""
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     try:
-        same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev  # Btrfs subvolumes are no mounts
+        # A Btrfs subvolume is no mount, but has its own device number.
+        same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev
         if not same_device or mount_id_of(directory) != mount_id_of(parent):
             raise OSError(errno.EXDEV, _MOUNTED)
     except BaseException:
@@ -84,9 +85,9 @@ def enter(parent: int, name: str) -> int:
 
 
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
-    """Remove the directory ``name`` of the open directory ``parent``; return remaining entries as paths below ``path``.
+    """Remove the directory ``name`` in the open directory ``parent``. Return the entries that remain, below ``path``.
 
-    A missing ``name`` is ignored; anything but a directory is kept and returned.
+    A missing ``name`` is no error. If ``name`` is not a directory, it is kept and returned.
     """
     path = path or name
     try:
@@ -100,7 +101,7 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the open and empty ``directory``, even if it was renamed; return it if that fails."""
+    """Remove the open and empty ``directory``, even if it was renamed. Return it if it cannot be removed."""
     try:
         now = _name_now(parent, name, directory)
         if now is None:
@@ -113,7 +114,7 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
 
 
 def _kept(directory: int, is_removed: Callable[[str], bool]) -> list[str]:
-    """Return names that are there although their removal was acknowledged. A list may be old for a moment."""
+    """Return the names that are listed for several seconds after their removal was acknowledged."""
     names: list[str] = []
     for pause_s in (0.0, *_PAUSES_S):
         time.sleep(pause_s)
@@ -135,7 +136,7 @@ def _is_there(entry: os.DirEntry[str]) -> bool:
 
 
 def _name_now(parent: int, name: str, directory: int) -> str | None:
-    """Return the present name of the open directory in ``parent``, or None if it is gone."""
+    """Return the present name of the open ``directory`` in ``parent``, or None if it is no longer there."""
     own = os.fstat(directory)
     with os.scandir(parent) as entries:
         same = (entry.name for entry in islice(entries, MOST_LISTED) if entry.inode() == own.st_ino)
@@ -147,12 +148,12 @@ def _name_now(parent: int, name: str, directory: int) -> str | None:
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
-    """Remove all entries of an open directory except ``spare``; return the entries that are left."""
+    """Remove all entries of an open directory except the name ``spare``. Return the entries that remain."""
     return _Emptying(directory, path, spare).run()
 
 
 class _Emptying:
-    """One removal of all entries of a directory tree."""
+    """The state of a removal of all entries of a directory tree."""
 
     def __init__(self, directory: int, path: str, spare: str) -> None:
         self._spare = spare
@@ -205,12 +206,12 @@ class _Emptying:
         try:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
-            # Entries that could not be removed from this directory are already listed.
+            # If entries in this directory could not be removed, they are listed, not the directory.
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
     def _sweep(self, level: _OpenDirectory) -> None:
-        """Remove files and empty directories of the present directory; add the other directories to ``level.inner``."""
+        """Remove files and empty directories of the current directory. Add other directories to ``level.inner``."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
         fewest = idle = 0
@@ -276,7 +277,7 @@ def _why(error: OSError) -> str:
 
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove an open workspace, its marker last, so that its remains are recognized. Returns entries that are left."""
+    """Remove an open workspace and return the entries that remain. The marker goes last: it identifies the remains."""
     if objects := tuple(_remove_noted_objects(directory, name)):
         return objects
     for pause_s in (*_PAUSES_S, None):
@@ -285,13 +286,13 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             break
         if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
-        # An engine whose front end was killed notices within a second and stops making files.
+        # If the run's process was killed, its engine may still make files. It notices within a second and stops.
         time.sleep(pause_s)
     if kept := _kept(directory, MARKER_NAME.__ne__):
         return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
     try:
         if _name_now(parent, name, directory) is None:
-            # It was moved elsewhere: keep the marker, so that the directory is still recognized.
+            # The workspace was moved. Keep its marker, so that it is still recognized as a workspace.
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
@@ -302,7 +303,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
-    if left and marker:  # restore the marker, so that the rest is recognized
+    if left and marker:  # Restore the marker, so that the rest is recognized as a workspace.
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
@@ -313,7 +314,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
     """Remove a tree in the open directory ``parent``, or the open workspace ``directory``, in a child process.
 
-    Returns the entries that are left, or ``path`` if the file system does not answer. Ctrl-C does not stop the child.
+    Return the entries that remain, or ``path`` if the file system does not answer. Ctrl-C does not stop the child.
     """
     import ast
     import subprocess
@@ -327,11 +328,11 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # The child must not keep standard error open, since a shell may read it to its end.
+            # The child may outlive strakes. A shell that reads standard error to its end would wait for the child.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,
-            # Without site packages (-S) the child does not find the engine of an editable installation.
+            # The child runs without site packages (-S), so it cannot find the engine of an editable installation.
             env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
         )
         if not _ends(worker):
@@ -347,12 +348,12 @@ def _remove(parent: int, name: str, path: str, directory: int) -> tuple[Left, ..
 
 
 def work(parent: str, name: str, path: str, directory: str) -> None:
-    """Run the removal in the child process; print the entries that are left as a Python literal."""
+    """Run the removal in the child process. Print the entries that remain as a Python literal."""
     sys.stdout.write(ascii([tuple(left) for left in _remove(int(parent), name, path, int(directory))]))
 
 
 def _ends(worker: subprocess.Popen[bytes]) -> bool:
-    """Wait until a child ends. Return False, and kill it, if it uses no processor for too long."""
+    """Wait until a child process ends and return True. If it is blocked, kill it and return False."""
     import subprocess
     from pathlib import Path
 
@@ -366,7 +367,7 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
         now = []
         with suppress(OSError):
             stat, status = ((proc / name).read_text(errors="replace") for name in ("stat", "status"))
-            # Processor time in user and kernel mode, and the number of voluntary context switches.
+            # A change of these numbers is progress: processor time (user, kernel) and voluntary context switches.
             now = [*stat.rpartition(")")[2].split()[11:13], *status.partition("\nvoluntary")[2].split()[:2]]
         if now != progress:
             progress, since = now, time.monotonic()
@@ -375,18 +376,18 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
             return False
 
 
-# A note names S3 objects to remove (engine/workspace/workspace.hpp). Its file name is this prefix and a plan's id.
+# File name prefix of a note, which names S3 objects to remove (engine/workspace/workspace.hpp). A plan's id follows.
 NOTE = ".strakes-objects-"
 _MOST_NOTE_BYTES = 65536
-# Time limit in seconds for all objects of a note. The engine gives up after an hour.
+# Time limit in seconds for removing the objects of a note. The engine itself gives up after an hour.
 _LIMIT_S = 3700.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
 
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
-    """Remove the S3 objects that the notes in an open workspace name; yield the prefixes that are left.
+    """Remove the S3 objects that the notes in an open workspace name. Yield the prefixes of objects that remain.
 
-    The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
+    A note remains if the engine was killed, or the store did not answer, before the engine removed its objects.
     """
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         import json
@@ -426,7 +427,7 @@ def _other_store(note: dict[str, str], workspace_name: str) -> str:
 
 
 def _remove_below(prefix: str) -> str:
-    """Remove all objects below a prefix that has strakes's marker, the marker last. Return why this failed, or ""."""
+    """Remove all S3 objects below a prefix that has strakes's marker. Return why this failed, or ""."""
     import json
 
     from strakes.base.processes import engine_path

@@ -1,4 +1,4 @@
-"""The interface of file systems. To add one, write a module with a subclass of Target and a line in ``registry.py``."""
+"""Interface of a file system. A new one needs a module with a subclass of Target, and a line in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from strakes.targets.description import (
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 
-# Sizes to try for direct I/O, which needs multiples of the device's block; some file systems need larger ones.
+# Transfer sizes in bytes to try for direct I/O, which needs multiples of the device's block size or larger units.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
 
 def said(error: StrakesError) -> str:
-    """Return an error as a note: what, where and why."""
+    """Return the text of an error without its remedy: what, where and why."""
     return "; ".join(part for part in (error.what, error.where, error.why) if part)
 
 
@@ -49,7 +49,7 @@ def said(error: StrakesError) -> str:
 class TargetFacts:
     """Facts about the file system of ``path``.
 
-    ``total_inodes``: 0 if the file system does not count inodes. ``direct_io``: None before it has been tried.
+    ``total_inodes``: 0 if the file system does not count inodes. ``direct_io``: None if it has not been tried.
     """
 
     path: Path
@@ -67,15 +67,15 @@ class TargetFacts:
     notes: tuple[str, ...] = ()
     block_device: BlockDevice | None = None
     quotas: tuple[str, ...] = ()
-    """A sentence for each quota; the free sizes take quotas into account."""
+    """A sentence for each quota. The free sizes are limited by the quotas."""
 
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client now. ``host``: "" if unknown. ``state``: of the connection, as text.
+    """A server that does not answer this client now. ``host``: "" if unknown. ``state``: connection state, as text.
 
-    ``refuses``: the machine is up and refuses connections, as during a fail-over. ``answers``: a server is taking this
-    client back.
+    ``refuses``: the machine is up but refuses connections, as during a fail-over. ``answers``: the target is in
+    recovery, and a server is reconnecting this client.
     """
 
     host: str
@@ -84,24 +84,24 @@ class LostServer:
     answers: bool = False
 
     def sentence(self, target: str) -> str:
-        """Return a sentence that names the target and the server."""
+        """Return a sentence that the target does not answer, with its host and state."""
         return f"{target}{f' on {self.host}' if self.host else ''} does not answer: {self.state}."
 
 
 class UnsupportedError(BadInputError):
-    """The file system, or this way to access it, does not support a request."""
+    """The file system, or strakes on this file system, does not support a request."""
 
 
 class Target:
     """The file system of a directory.
 
-    Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace. Tools
-    are called through ``runner``. Servers are only reached by ``servers``; without it, only the client is queried.
+    Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace.
+    ``runner``: runs tools. ``servers``: template for commands on servers; without it, only this client is queried.
     """
 
-    # Whether a new directory moves to its metadata target only some seconds later.
+    # Whether the file system moves a new directory to its metadata target with a delay of some seconds.
     moves_directories = False
-    # The remedy if the system does not permit a setting.
+    # Remedy in the error message if a setting is not permitted.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
@@ -114,11 +114,11 @@ class Target:
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount of the type in ``registry.py``
-        """Return whether this class handles a mount of its type."""
+        """Return whether this class handles a mount whose type it is registered for."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts from the mount and the sizes; with a workspace, try direct I/O in it."""
+        """Return the facts about the file system. With a ``workspace``, also try direct I/O in it."""
         mount, sizes = self.mount, self._sizes()
         return TargetFacts(
             path=self.path,
@@ -138,11 +138,11 @@ class Target:
         )
 
     def controls(self) -> tuple[str, ...]:
-        """Return the settings that strakes can change, each as a line of text."""
+        """Return a line of text for each setting that strakes can change."""
         return ()
 
     def describe(self) -> Description:
-        """Return the known parts of the file system."""
+        """Return the description of the file system, as far as it is known."""
         return Description(self.mount.source, version="", client={"mount options": ",".join(self.mount.all_options)})
 
     def layout(self, path: Path) -> Layout | None:
@@ -150,24 +150,24 @@ class Target:
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of a directory's new files; return the layout that such files get.
+        """Set the layout of a directory's new files. Return the layout that such files really get.
 
-        Raises UnsupportedError if layouts cannot be set, StrakesError if the file system refuses this one.
+        Raises UnsupportedError if layouts cannot be set, and StrakesError if the file system refuses this layout.
         """
         raise self._unsupported("the layout of files cannot be set here")
 
     def striping(self) -> Striping | None:
-        """Return the possible layouts, or None if layouts cannot be set; limits() has the reason."""
+        """Return the possible layouts, or None if layouts cannot be set. The method limits() returns the reason."""
         return None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the metadata targets that hold a directory, or None if unknown."""
+        """Return the placement of a directory on metadata targets, or None if it is unknown."""
         return None
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory with a placement; return the actual placement.
+        """Create a directory with a placement. Return the placement that it really has.
 
-        Raises UnsupportedError if placements cannot be chosen, StrakesError if the file system refuses.
+        Raises UnsupportedError if placements cannot be chosen, and StrakesError if the file system refuses this one.
         """
         if wanted.kind != "inherit":
             raise self._unsupported("the placement of directories cannot be chosen here")
@@ -175,55 +175,55 @@ class Target:
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
-        """Return the present counters of servers and targets; {} if there are no counters. Never clears counters.
+        """Return the present counters of servers and targets, or {} without counters. Counters are never cleared.
 
-        Sets ``unread`` to host -> sentence for each server whose counters could not be read.
+        It sets ``unread`` to host -> sentence, for each server whose counters could not be read.
         """
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return data target -> its state in the last observation, or {} if unknown. Names as in the observation."""
+        """Return name of a data target -> its state in the last observation; {} if states are unknown."""
         return {}
 
     def require_answers(self) -> None:
-        """Raise EnvironmentLacksError if a tool hangs, or if --servers was given and a server cannot be read.
+        """Raise an error if tools or servers do not answer.
 
-        Raises UnansweredError if a tool waits for a dead server.
+        EnvironmentLacksError: a tool hangs, or --servers does not reach a server. UnansweredError: a server is dead.
         """
 
     def client_requests(self) -> Mapping[str, float]:
-        """Return the requests of each client since the first call; empty if unknown."""
+        """Return client -> number of its requests since the first call; {} if unknown."""
         return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each server with a problem. Called after failures, so it must end soon in any case."""
+        """Return a sentence for each problem of a server. It ends soon even if servers are dead."""
         return ()
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
-        """Return the error with the servers that have a problem, unless it has them already."""
+        """Return the error, extended by the problems of servers unless it already names them."""
         return error if error.names_servers else error.naming(self.trouble())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> its server, for servers that do not answer now, or None if unknown.
+        """Return target -> server, for servers that do not answer now; None if this is unknown.
 
-        Asks the kernel and does not wait for any server.
+        It reads from the kernel and does not wait for any server.
         """
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return this client's recent interruptions, as far as the file system shows them. Never waits long."""
+        """Return the recent interruptions of service for this client, as far as the file system records them."""
         return ()
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """Return the recent state changes of lost connections, as far as the file system stores them."""
+        """Return the recent state changes of lost connections, as far as the file system records them."""
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the last or present recovery of each target, from servers that can be queried."""
+        """Return the current or last recovery of each target whose server can be queried."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return the operations that are not possible here, with the reasons."""
+        """Return the operations that are impossible on this file system, each with the reason."""
         why = f"strakes cannot do that on {self.mount.file_system}"
         what = "describe servers and targets, set the layout of files, place directories, read counters of servers"
         return tuple(Limit(one, why) for one in what.split(", "))
@@ -234,7 +234,7 @@ class Target:
     def probe_direct(self, workspace: Path) -> bool:
         """Return whether O_DIRECT writes and reads work in a workspace.
 
-        Raises BadInputError outside a workspace, MeasurementError if the target fails.
+        Raises BadInputError for a directory that is no workspace, and MeasurementError if the file system fails.
         """
         try:
             return bool(calls.call("direct", str(workspace), MARKER_NAME, _PROBE, *_DIRECT_BYTES))
@@ -247,7 +247,7 @@ class Target:
             raise MeasurementError("direct I/O could not be tested", where=where, why=why, remedy=remedy) from error
 
     def fullness(self) -> dict[str, float]:
-        """Return name -> used share (0 to 1) of the space, of the inodes and of each quota.
+        """Return name -> used share (0 to 1), for the space, the inodes and each quota.
 
         Raises MeasurementError if the file system does not answer.
         """
@@ -263,7 +263,7 @@ class Target:
         return calls.Sizes.of(*self._call("the size of the file system is unknown", "sizes", str(self.path)))
 
     def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
-        """Make a call, and return its answer. Raises StrakesError that says ``what`` failed."""
+        """Make a system call in a child process and return its result. ``what``: message of the error if it fails."""
         try:
             return calls.call(name, path, *rest, ask=self.run)
         except calls.RefusedError as error:
@@ -271,11 +271,11 @@ class Target:
 
 
 def capture(mount: Mount) -> dict[str, Any]:
-    """Return facts about this machine and the mount, with sizes in bytes; unknown ones are empty or 0."""
+    """Return facts about this machine and a mount, with sizes in bytes. Unknown facts are empty or 0."""
     memory, distribution = memory_sizes(), ""
     with suppress(OSError):
         distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    # The name of this field depends on the architecture: x86, MIPS, some ARM.
+    # The name of the processor's field in /proc/cpuinfo depends on the architecture (x86, MIPS, ARM).
     processors = kernel_text(Path("/proc/cpuinfo"))
     cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", processors, re.MULTILINE)
     return {
@@ -285,7 +285,7 @@ def capture(mount: Mount) -> dict[str, Any]:
         "distribution": distribution,
         "architecture": platform.machine(),
         "cpu_model": cpu[1].strip() if cpu else platform.machine(),
-        # The processors that this process may use: a container or a batch job often has fewer than the machine.
+        # A container or batch job may often use fewer processors than the machine has.
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
         "memory_bytes": memory.get("MemTotal", 0),

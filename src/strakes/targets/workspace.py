@@ -36,9 +36,9 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-# Seconds until the child process of the heartbeat starts on a target that other hosts do not see.
+# Seconds after which the heartbeat's child process starts on a local target, which other hosts do not see.
 _FIRST_BEAT_S = 1.0
-# Seconds to wait for the last heartbeat. If it takes longer, the target hangs, and a removal would hang as well.
+# Seconds to wait until the heartbeat's child process ends. If it needs longer, the target hangs.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
 
@@ -46,14 +46,14 @@ _HANGING_BEAT_S = 0.5
 class Heart:
     """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends.
 
-    It starts after a second, as the start of a process takes longer than many a run; or at once if other hosts see the
-    target, for which a process that was stopped within this second would look dead.
+    The child starts after a second, because short runs do not need it. If other hosts see the target (``at_once``), it
+    starts immediately: without a heartbeat, a paused process would look dead to them.
     """
 
     def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        """Take over the open marker. Close it as soon as the child process has it.
+        """Take over the descriptor of the marker, and close it as soon as the child process has a copy.
 
-        Each further process that is started would close its copy, which waits for the server on FUSE and NFS.
+        Otherwise, every process started later would close a copy, and wait for the server on FUSE and NFS.
         """
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
@@ -64,7 +64,7 @@ class Heart:
         self._starter.start()
 
     def _start_later(self) -> None:
-        """Start the child process; try again as long as the machine has too many processes."""
+        """Start the child process. Retry every second, because the machine may have too many processes."""
         while self._child is None and not self._stopping.wait(_FIRST_BEAT_S):
             self._start()
 
@@ -82,11 +82,11 @@ class Heart:
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
-        with suppress(OSError):  # the heartbeat loses nothing; a dead server may report an error of an earlier write
+        with suppress(OSError):  # close() may report the error of an earlier write, which does not matter here.
             os.close(descriptor)
 
     def stop(self, patience_s: float) -> bool:
-        """Stop the heartbeat. Return False if a hanging target blocks it for more than ``patience_s`` seconds."""
+        """Stop the heartbeat. Return False if its child process does not end within ``patience_s`` seconds."""
         if not self._stopping.is_set():
             self._stopping.set()
             self._starter.join()
@@ -104,7 +104,7 @@ class Heart:
 
 
 class Workspace:
-    """Directory ``DIR/strakes-RUN`` with a marker and a heartbeat. A context manager that removes it at the end."""
+    """Directory ``DIR/strakes-RUN`` with a marker and a heartbeat. As a context manager, it is removed at the end."""
 
     def __init__(self, path: Path, parent: int, directory: int, heart: Heart, *, keep: bool) -> None:
         self.path = path
@@ -112,7 +112,7 @@ class Workspace:
         self._directory = directory
         self.keep = keep
         self.kept: Path | None = None
-        """Directory of the last measured cell, kept unless another measurement follows."""
+        """Directory of the last measured cell. It is kept unless another measurement follows."""
         self._closed = False
         self._hangs = False
         self._heart = heart
@@ -129,17 +129,16 @@ class Workspace:
         adopt: bool = False,
         links: bool = True,
     ) -> Self:
-        """Make a workspace in ``directory``. ``mount``: its mount, if both were just found. ``links``: it may be one.
+        """Make a workspace in ``directory``. ``mount``: its mount, if known. ``links``: whether it may be a link.
 
-        If a killed process of the same run left a workspace, remove it first, or with ``adopt`` reuse it.
-
-        With ``keep`` nothing is removed at the end except by ``strakes clean``. Raises BadInputError if ``directory``
-        is missing, not a directory, read-only, full or a workspace, or if a living process measures the same run there,
-        MeasurementError if its servers do not answer.
+        ``adopt``: reuse the workspace that a killed process of the same run left; by default, it is removed first.
+        ``keep``: at the end, do not remove the workspace; ``strakes clean`` can remove it. Raises BadInputError if
+        ``directory`` is missing, not a directory, read-only, full or a workspace, or if a living process measures the
+        same run there. Raises MeasurementError if its servers do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # A directory that was just found is not looked up again, unless its servers may have died since.
+        # With a known local mount, do not look the directory up again. A remote server may have died in the meantime.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         if not links and real != directory:
             raise BadInputError("a link has taken its place", where=str(directory), why=f"it leads to {real}")
@@ -150,7 +149,7 @@ class Workspace:
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 if mount.remote:
-                    with suppress(OSError):  # creating the workspace reports any error but a time-out
+                    with suppress(OSError):  # Only a time-out matters: the next steps report all other errors.
                         calls.call("try", str(real / name), MARKER_NAME)
                 _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
@@ -165,10 +164,10 @@ class Workspace:
         return cls(real / name, parent, opened[0], Heart(opened[1], marker, at_once=mount.remote), keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
-        """Stop the heartbeat and remove the workspace; return the entries that are left for ``strakes clean``."""
+        """Stop the heartbeat and remove the workspace. Return the entries that remain for ``strakes clean``."""
         if self._closed:
             return ()
-        # Close the marker first: on NFS, an open file that is removed remains as .nfs…
+        # Stopping the heartbeat closes the marker. On NFS, a file that is removed while open remains as .nfsXXXX.
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), UNANSWERED),)
         self._closed = True
@@ -182,28 +181,28 @@ class Workspace:
             os.close(self._parent)
 
     def write_file(self, name: str, text: str) -> None:
-        """Create a small file in the workspace. Raises OSError."""
+        """Create a small file in the workspace. Raises OSError if this fails."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, 0o644, dir_fd=self._directory), "w") as file:
             file.write(text)
 
     def remove_file(self, name: str) -> None:
-        """Remove a file of the workspace if it exists. Raises OSError."""
+        """Remove a file of the workspace if it exists. Raises OSError if this fails."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._directory)
 
     def answers(self) -> bool:
-        """Return whether the file system answers within some seconds when files are created in the workspace."""
+        """Return whether the file system answers within some seconds if a file is created in the workspace."""
         try:
             calls.call("try", str(self.path / "answers"), MARKER_NAME)
         except MeasurementError:
             return False
-        except OSError:  # an error is also an answer
+        except OSError:  # An error is also an answer of the file system.
             return True
         return True
 
     def leave_alone(self) -> None:
-        """Do not remove the workspace, because its file system hangs. ``strakes clean`` can remove it later."""
+        """Mark the workspace as not removable, because its file system hangs. ``strakes clean`` can remove it later."""
         self._hangs = True
 
     def __enter__(self) -> Self:
@@ -214,7 +213,7 @@ class Workspace:
     ) -> None:
         """Remove the workspace, except with ``keep`` or after its servers died.
 
-        Raises UnansweredError if the file system does not answer, MeasurementError if anything else is left.
+        Raises UnansweredError if the file system does not answer, and MeasurementError if files remain.
         """
         if isinstance(error, ServersDeadError):
             self.leave_alone()
@@ -233,7 +232,7 @@ class Workspace:
 
 
 def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
-    """Return the descriptors of the workspace and heartbeat file of an earlier process of the run, or None."""
+    """Return descriptors of the workspace and the marker that a dead process of the same run left, or None."""
     try:
         directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     except FileNotFoundError:
@@ -242,7 +241,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
         undo.callback(os.close, directory)
         left = read_marker(directory, name)
         if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-            return None  # creating a new workspace reports the error
+            return None  # The creation of a new workspace then reports the problem.
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
@@ -252,7 +251,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
 
 
 def refuse_workspace(real: Path) -> None:
-    """Raise BadInputError for a workspace or a directory in it, since workspaces are removed when their runs end."""
+    """Raise BadInputError if a directory is a workspace or inside one, because its run removes it at the end."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -297,7 +296,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
-        # The marker names this process if this process failed to remove an earlier workspace.
+        # If the marker names this process, this process made the workspace earlier and failed to remove it.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
@@ -313,13 +312,13 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
 
 
 def holds_nothing(directory: int) -> bool:
-    """Return whether an open directory is empty except for a marker."""
+    """Return whether an open directory contains nothing but a marker."""
     with os.scandir(directory) as entries:
         return all(entry.name == MARKER_NAME for entry in entries)
 
 
 def _write_marker(directory: int, marker: Marker) -> int:
-    """Write the marker to disk (fsync) before anything else is written there; return its descriptor."""
+    """Write the marker to disk (fsync) before any other file, and return its descriptor."""
     heart = os.open(
         MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory
     )

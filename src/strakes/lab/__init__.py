@@ -1,5 +1,5 @@
-"""Disposable real file systems on this machine: started from distribution packages, removed without a trace.
+"""Labs: disposable real file systems on this machine, started from distribution packages and removed completely.
 
-``manager.py`` takes options, starts a lab with a mounted file system, and removes it again. Read it first.
-Each kind of lab has a module; ``ha_*.py`` are the pair of servers.
+``manager.py`` starts a lab with a mounted file system, and removes it again. Read it first. Each kind of lab has a
+module; ``ha_*.py`` are the lab ha, a pair of servers with fail-over.
 """

@@ -1,4 +1,4 @@
-"""A lab's ceph.conf (small, loopback address only, no keys, quick to notice failures) and its S3 gateway."""
+"""Write ceph.conf for a lab (small, only loopback, no keys, fast failure detection), and start its S3 gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite
 
-# Seconds between the monitors' checks of the beacons. Ceph allows no shorter interval.
+# Seconds between two checks of beacons by Ceph's monitors (mon_tick_interval). Ceph allows no shorter interval.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -73,7 +73,7 @@ class CephOptions(LabOptions):
 
     @property
     def placement_groups(self) -> int:
-        """The number of placement groups: a power of two, 16 to 32 for each store, which spreads objects evenly."""
+        """Number of placement groups of a pool: a power of two, 16 to 32 per object store, to spread objects evenly."""
         return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
 
 
@@ -88,7 +88,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # Monitors excuse silent servers if their own tick is late by more than grace - interval, so allow for one tick.
+    # If a monitor's own tick is late by more than grace - interval, the monitor replaces no server. Allow for one tick.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",
@@ -98,14 +98,13 @@ def check(options: CephOptions) -> None:
         )
 
 
-# Name of the configuration file in the lab's directory.
 CONFIG = "ceph.conf"
-# ms_bind_port: ports of the lab's servers. osd_memory_target: the minimum; bluestore_cache_size is the effective limit.
-# paxos: by default, every change of a map (a new file system, a fail-over) waits for up to a second.
-# mds_beacon_mon_down_grace: by default, a dead metadata server is kept for 60 s after a monitor starts.
-# mds_reconnect_timeout: by default, a client that died before a fail-over blocks the others for 45 s.
-# mds_bal_interval: without balancing, pins place all metadata. osd_max_object_name: names must fit ext4's attributes.
-# mds_beacon: in the global section, because the monitors and the metadata servers must agree on it.
+# Reasons for settings. ms_bind_port: range of the lab's ports. osd_memory_target: the minimum; bluestore_cache_size is
+# the effective limit. paxos: by default, each change of a map, such as a fail-over, waits for up to a second.
+# mds_beacon_mon_down_grace: by default, a dead metadata server is not replaced for 60 s after a monitor starts.
+# mds_reconnect_timeout: by default, a client that died before a fail-over blocks the other clients for 45 s.
+# mds_bal_interval: no balancing, so that only pins place metadata. osd_max_object_name: names fit ext4's attributes.
+# mds_beacon: in the section global, because monitors and metadata servers must have the same value.
 _SECTIONS = """[global]
 fsid = {fsid}
 mon_host = [v2:{loopback}:{port}/0]
@@ -199,7 +198,7 @@ rgw_gc_processor_max_time = 5
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
-    """Return the text of ceph.conf. ``ports``: server -> port. ``devices``: store -> block device, if any."""
+    """Return the text of ceph.conf. ``ports``: server -> port. ``devices``: number of an OSD -> its block device."""
     text = _SECTIONS.format(
         lab=directory,
         fsid=fsid,
@@ -209,7 +208,7 @@ def config_text(
         tick_s=int(MONITOR_TICK_S),
         uid=os.getuid(),
         gid=os.getgid(),
-        # Only root may share a mount with other users without an entry in /etc/fuse.conf.
+        # Users other than root need an entry in /etc/fuse.conf to share a FUSE mount with other users.
         others="true" if os.geteuid() == 0 else "false",
     )
     if options.s3:
@@ -218,17 +217,17 @@ def config_text(
 
 
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
-# Name of the file with the S3 keys in the lab's directory. The keys are never on a command line.
+# File in the lab's directory with the S3 keys, which therefore never appear on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
-# The header has the hash of an empty body; curl 7.88 does not add this header.
+# S3 requires the SHA-256 hash of the (empty) body in a header, which curl 7.88 does not add.
 _SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
 header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """
 
 
 def start_gateway(site: LabSite, config: Path, port: int) -> None:
-    """Start the object gateway, make a user and a bucket, and write the keys to a file that only this user can read."""
+    """Start the S3 gateway, make a user and a bucket, and write the keys to a file that only this user can read."""
     site.step("object gateway")
     site.make_directory("rgw")
     words = ("-c", config, "-n", GATEWAY)

@@ -1,4 +1,4 @@
-"""CephFS: a monitor, object stores, metadata ranks with standbys, a manager (for the free space), a FUSE client."""
+"""CephFS lab: a monitor, object stores, metadata servers with standbys, a manager (for free space), a FUSE client."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# The only manager module that is loaded, for "ceph fs status". All modules together would take 300 MiB.
+# The only loaded module of ceph-mgr, needed by "ceph fs status". All modules together would take 300 MiB of memory.
 _MODULE = "status"
 
 
 class CephLab(Lab[CephOptions]):
-    """CephFS without keys; every daemon is a foreground process in a separate session."""
+    """A CephFS without authentication keys. Every daemon is a foreground process in its own session."""
 
     options_type = CephOptions
     needs_root = False
@@ -166,7 +166,7 @@ class CephLab(Lab[CephOptions]):
                 up = monitors.command("osd stat")["num_up_osds"]
                 return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
 
-            # Stores must be up before pools are created, or the first objects would have to move.
+            # Wait for all object stores before creating pools; otherwise the first objects would have to move later.
             self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
@@ -176,7 +176,7 @@ class CephLab(Lab[CephOptions]):
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
-            # Ceph complains about the manager modules that are left out on purpose.
+            # Suppress Ceph's health warning about missing manager modules, which are left out on purpose.
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))
@@ -185,7 +185,7 @@ class CephLab(Lab[CephOptions]):
         return range(self.options.osds if self.options.pool_per_osd else 0)
 
     def _make_pool_on(self, monitors: Monitors, number: int) -> None:
-        """Make a data pool with one copy on this store only, by a CRUSH rule for a separate device class."""
+        """Make a data pool with one copy, only on object store ``number``, by a CRUSH rule for its own device class."""
         pool, own_class = _pool_of(number), f"only{number}"
         monitors.command("osd crush rm-device-class", ids=[str(number)])
         monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
@@ -196,7 +196,7 @@ class CephLab(Lab[CephOptions]):
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
     def _slow_servers(self) -> dict[str, int]:
-        """Return daemon -> its limit in percent of a processor, for the slow ranks."""
+        """Return name of a metadata server -> limit in percent of a processor, for the ranks of ``--slow-mds``."""
         if not self.options.slow_mds:
             return {}
         with Monitors(self._config) as monitors:
@@ -219,7 +219,7 @@ class CephLab(Lab[CephOptions]):
 
 
 def _pool_of(number: int) -> str:
-    """Return the name of the data pool that is on store ``number`` alone."""
+    """Return the name of the data pool that is only on object store ``number``."""
     return f"{DATA_POOL}.osd{number}"
 
 
@@ -231,7 +231,7 @@ def _unclean(monitors: Monitors) -> str:
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Start a stopped metadata server. Raises BadInputError if the lab is gone, EnvironmentLacksError on failure."""
+    """Start a stopped metadata server. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))

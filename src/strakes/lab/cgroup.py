@@ -1,7 +1,7 @@
-"""Control groups that limit servers: a share of a processor, or operations per second of a device.
+"""Control groups that limit the servers of a lab: a share of a processor, or operations per second on a device.
 
-Version 1 (a hierarchy for each controller) throttles a device in the root group, for all processes; version 2 (one
-hierarchy) throttles it for the processes of a group only.
+With cgroup version 1, the limit of a device is set in the root group and applies to all processes. With version 2, it
+applies only to the processes of one group.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Short periods, so that a server with a small quota is slow instead of pausing for long. Quotas must be at least 1 ms.
+# Period and minimum of CPU quotas, in microseconds. A short period makes a limited server slow without long pauses.
 _PERIOD_US = 20_000
 _LEAST_QUOTA_US = 1_000
 _PATIENCE_S = 5.0
@@ -27,7 +27,7 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Group:
-    """A control group of a lab, or the root group."""
+    """A control group: of a lab, or the root group. ``version``: 1 or 2."""
 
     path: Path
     version: int
@@ -52,7 +52,7 @@ def hierarchy_of(controller: str) -> Group | None:
 
 
 def require(controller: str, wanted: str) -> Group:
-    """Return the root group of a controller. Without it, raises EnvironmentLacksError for the option ``wanted``."""
+    """Return the root group of a controller. Raises EnvironmentLacksError if the option ``wanted`` is impossible."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "only root may" if hierarchy else f"no control group with the controller {controller} is writable"
@@ -80,13 +80,13 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the group to limit for a slow device, which the device's server must join. Version 1: the root group."""
+    """Return the group that limits a slow device. The device's server must join it. For version 1, it is the root."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
 
 def limit_cpu(group: Group, percent: int) -> None:
-    """Limit all processes of a group together to ``percent`` of one processor."""
+    """Limit the processes of a group, taken together, to ``percent`` of one processor."""
     quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
     period = max(_PERIOD_US, quota * 100 // percent)
     if group.version == 2:
@@ -97,11 +97,11 @@ def limit_cpu(group: Group, percent: int) -> None:
 
 
 def limit_iops(device: str, operations: int, group: Group) -> None:
-    """Limit a group to ``operations`` reads and as many writes per second on ``device`` (major:minor)."""
+    """Limit a group to ``operations`` reads and ``operations`` writes per second on ``device`` (major:minor)."""
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
-    # Version 1: the limit of the root group also covers the journal and the write-back of other processes.
+    # For version 1, the group is the root group, so its limit also covers journal writes and write-back by the kernel.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
@@ -116,13 +116,13 @@ def release_devices(devices: Collection[str]) -> None:
 
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:
-    """Return the directories of a lab's control groups."""
+    """Return the paths of a lab's control groups."""
     roots = {root.path for controller in _NAMES_V2 if (root := hierarchy_of(controller))}
     return tuple(path for root in sorted(roots) for path in sorted(root.glob(f"{_PREFIX}-{lab_id}.*")))
 
 
 def release_groups(lab_id: str) -> None:
-    """Lift every limit of a lab's groups, so that its processes end sooner."""
+    """Remove all limits of a lab's control groups, so that its processes can end."""
     for group in groups_of(lab_id):
         for name, unlimited in (("cpu.cfs_quota_us", "-1"), ("cpu.max", "max")):
             with suppress(OSError):
@@ -133,7 +133,7 @@ def release_groups(lab_id: str) -> None:
 
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:
-    """Remove the groups of a lab whose processes have ended; return the failures."""
+    """Remove the control groups of a lab whose processes have ended. Return a text for each group that remains."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         left = []
@@ -142,7 +142,7 @@ def remove_groups(lab_id: str) -> tuple[str, ...]:
                 group.rmdir()
             except OSError as error:
                 left.append(f"{group}: {error.strerror}")
-        # A process leaves its group a moment after it has died.
+        # The kernel takes a dead process out of its group with a short delay, so try again.
         if not left or time.monotonic() > deadline:
             return tuple(left)
         time.sleep(0.02)

@@ -1,6 +1,6 @@
-"""Devices of a lab: loop devices on sparse files in its directory, with a file system, and slow on request.
+"""Devices of a lab: loop devices on sparse files in its directory, with a file system and an optional IOPS limit.
 
-Also the base class of labs with bricks: devices that each belong to a server in a private network.
+``BrickLab`` is the base class of labs with bricks: servers in a private network, each with its own device.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from strakes.targets.mountinfo import mounts_of
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
-# Seconds for which a device may be busy before it is unmounted in other mount namespaces.
+# If a device is still busy after this number of seconds, it is also unmounted in other mount namespaces.
 _SOON_S = 1.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device at ``path``. ``lower`` (major:minor): the device below, to which the limit of a slow device applies.
+    """A block device at ``path``. ``lower`` (major:minor): the loop device below it, which the limit applies to.
 
-    ``group``: control group whose processes are limited to ``iops`` reads and as many writes per second.
+    ``group``: control group whose processes are limited to ``iops`` reads and ``iops`` writes per second.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Device:
     group: Group | None = None
 
     def slow_down(self, server: int = 0) -> None:
-        """Set the limit of a slow device. ``server``: process id of its server, which joins the control group."""
+        """Apply the IOPS limit, if the device has one. ``server``: process id of the server to limit."""
         if self.iops and self.group:
             if server:
                 self.group.join(server)
@@ -51,7 +51,7 @@ class Device:
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: the option that reduces the need."""
+    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: option that lowers the need."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -67,7 +67,7 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
 
 
 def make_file(path: Path, size: int) -> Path:
-    """Make a sparse file."""
+    """Make a sparse file of ``size`` bytes, and return its path."""
     with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         file.truncate(size)
@@ -75,7 +75,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. A slow one gets a second loop device on top, which counts waiting requests."""
+    """Attach a loop device to ``file``. With ``iops``, attach a second one on top, which counts waiting requests."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -90,7 +90,7 @@ def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """Return the loop devices (loop3) on files in a directory, preceded by loop devices on these loop devices."""
+    """Return the loop devices (loop3) on files in a directory. Loop devices on top of other ones come first."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/")]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
@@ -98,7 +98,7 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 
 def release_limits(directory: Path) -> None:
-    """Lift the limits of the lab's devices, so that pending requests end."""
+    """Remove the IOPS limits of a lab's devices, so that pending requests end."""
     numbers = set()
     for loop in loops_below(directory):
         with suppress(OSError):
@@ -107,13 +107,13 @@ def release_limits(directory: Path) -> None:
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
-    """Detach the lab's loop devices; return the devices that are still in use."""
+    """Detach the loop devices of a lab. Return the devices that are still in use."""
     began = time.monotonic()
     looked = False
     while loops := loops_below(directory):
         for loop in loops:
             _detach(loop)
-        # A busy device is detached when its last user closes it.
+        # The kernel detaches a busy device as soon as its last user closes it, so wait for this.
         busy_s = time.monotonic() - began
         if busy_s > _DETACH_S:
             return loops_below(directory)
@@ -125,7 +125,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: LabSite, file: Path) -> Path:
-    # With direct I/O, reads bypass the page cache of the file below, so that the limit applies.
+    # With direct I/O, reads of the loop device bypass the page cache of its file, so that the IOPS limit applies.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -142,10 +142,9 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    """Unmount devices in other mount namespaces.
+    """Unmount devices in other mount namespaces, except for mounts in use.
 
-    A process that was started in a private mount namespace while the lab was up has a copy of the lab's mount. A mount
-    in use stays.
+    A process that enters a private mount namespace while the lab is up gets a copy of the lab's mounts.
     """
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
@@ -159,13 +158,13 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:
-                    # umount looks itself up in /proc, so it must be in the process namespace that this /proc shows.
+                    # umount looks itself up in /proc, so it must run in the pid namespace that /proc shows there.
                     enter = ["nsenter", f"--mount={namespace}", f"--pid=/proc/{pid}/ns/pid_for_children"]
                     run([*enter, "umount", "--no-canonicalize", "--", mount.mount_point], limit_s=_COMMAND_S)
 
 
 def _backing_files() -> dict[str, str]:
-    """Return loop device (loop3) -> the file below it."""
+    """Return loop device (loop3) -> path of its backing file, for all loop devices."""
     files = {}
     for loop in Path("/sys/block").glob("loop*"):
         with suppress(OSError):
@@ -181,14 +180,14 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 class BrickLab(Lab[OptionsT]):
-    """A lab with bricks in a private network."""
+    """A lab of servers in a private network, each with its own device (brick)."""
 
     _network: LabNetwork
-    # Number of a brick -> its device, and the path of the XFS on it.
+    # Number of a brick -> its device, and the mount point of its XFS.
     _bricks: Mapping[int, tuple[Device, Path]]
 
     def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
-        """Make the network and the bricks 1 to ``number``, in the directory ``what``. ``slow``: brick -> IOPS."""
+        """Make the network, and bricks 1 to ``number`` in directory ``what``. ``slow``: number of a brick -> IOPS."""
         site = self.site
         self._network = make_network(site)
         site.step(f"{number} device(s)")

@@ -1,4 +1,4 @@
-"""GlusterFS: a management daemon, a server for each brick in a private network, and a FUSE client."""
+"""GlusterFS lab: a management daemon, a server for each brick in a private network, and a FUSE client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
-# Path that is compiled into the programs -> directory of the lab that the daemons see there.
+# Path that is compiled into GlusterFS -> directory of the lab that is mounted over this path for the lab's daemons.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
 _VOLFILE = """volume management
     type mgmt/glusterd
@@ -50,7 +50,7 @@ class GlusterOptions(LabOptions):
 
 
 class GlusterLab(BrickLab[GlusterOptions]):
-    """A GlusterFS volume. It needs a private network, because bricks refuse the loopback address."""
+    """A GlusterFS volume in a private network, because GlusterFS refuses bricks on the loopback address."""
 
     options_type = GlusterOptions
     packages = PACKAGES + table("glusterfs-server glusterd, glusterfs-cli gluster, glusterfs-client glusterfs")
@@ -90,7 +90,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         }
 
     def _with_own_directories(self) -> tuple[str, ...]:
-        """Return the prefix of a command that sees the lab's directories at ``_FIXED``, and nothing else in /run."""
+        """Return a command prefix that mounts the lab's directories over the paths in ``_FIXED``, and hides /run."""
         mounts = [f'mount --bind "{self.site.directory / own}" {fixed}' for fixed, own in _FIXED.items()]
         script = " && ".join(["mount -t tmpfs strakes-lab /run", "mkdir /run/gluster", *mounts, 'exec "$@"'])
         return ("unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", script, "sh")
@@ -125,6 +125,6 @@ class GlusterLab(BrickLab[GlusterOptions]):
             self.site.adopt(f"brick.{number}", self._pid_of(path))
 
     def _pid_of(self, brick: Path) -> int:
-        """Return the process id of a brick's server, from the file of the management daemon that started it."""
+        """Return the process id of a brick's server, which the management daemon has written to a file."""
         name = f"{self._network.server}-{str(brick / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())

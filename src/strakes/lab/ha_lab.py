@@ -1,4 +1,4 @@
-"""Two nodes with real Corosync, Pacemaker and ``fence_ipmilan`` against software BMCs that really cut their power."""
+"""Lab ha: two nodes with real Corosync, Pacemaker and ``fence_ipmilan``, and software BMCs that cut their power."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package, table
 
 _OWNER, _GROUP = "hacluster", "haclient"
-# The mail command of a node: it passes each message to the receiver of alerts.
+# Script that replaces the command mail on a node. It sends each message to the receiver of alerts.
 _MAIL = """\
 #!/bin/sh
 exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-binary @- http://{}:{}/mail
@@ -42,7 +42,7 @@ class HaOptions(LabOptions):
 
 
 class HaLab(Lab[HaOptions]):
-    """Two servers of a journal, which is in memory, or with ``uml`` on DRBD."""
+    """Two servers of a journal. The journal is in memory or, with the option ``uml``, on DRBD."""
 
     options_type = HaOptions
     packages = table(
@@ -131,7 +131,7 @@ class HaLab(Lab[HaOptions]):
         directory = self.site.directory
         self.site.write("bin/mail", _MAIL.format(ADMIN, ALERT_PORT), 0o755)
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
-        # Pacemaker runs its alerts as this user.
+        # Pacemaker runs alert programs as the user hacluster, who must be able to read this file.
         shutil.chown(address, _OWNER)
         words = ("/usr/bin/python3", directory / "node.py", "receive", ADMIN, directory / "alerts.jsonl")
         self.site.start("alerts", *self._at_hub, *words)

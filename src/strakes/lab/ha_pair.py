@@ -1,4 +1,4 @@
-"""Controls a running pair of servers: its faults, its power and its state."""
+"""Control the running pair of servers of the lab ha: inject faults, switch power, query its state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from strakes.targets.command import Completed
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# Seconds to wait for a fencing that is under way: Pacemaker's time-out, and a second attempt.
+# Seconds to wait for a fencing under way: enough for Pacemaker's time-out and a second attempt.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
 
 @dataclass(frozen=True)
 class Button:
-    """A command that the BMC of a node received: ``set power 0`` cuts its power."""
+    """A command that the BMC of a node received. ``what``: its text; ``set power 0`` cuts the node's power."""
 
     at_s: float
     node: str
@@ -34,7 +34,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert that arrived ``by`` mail or webhook."""
+    """An alert from the cluster. ``by``: mail or webhook."""
 
     at_s: float
     by: str
@@ -42,9 +42,9 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a running lab. ``facts``: from the lab's status.
+    """The two servers of a running lab. ``facts``: facts in the lab's status, such as the commands of the nodes.
 
-    Every method raises MeasurementError if the two servers do not follow a command.
+    Every method raises MeasurementError if a command fails.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class Pair:
         self._do([*self._facts["power"][node], "off"])
 
     def power_on(self, node: str) -> None:
-        """Switch a node on by its BMC, and wait for the confirmation, so that the node is not started twice."""
+        """Switch a node on by its BMC. Wait for the confirmation, so that a caller does not start the node twice."""
         self._do([*self._facts["power"][node], "on"])
         self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
 
@@ -80,15 +80,15 @@ class Pair:
         self._do([*self._facts["links"][str(link)], "up"])
 
     def signal_service(self, node: str, name: str) -> None:
-        """Send a signal to the journal's process on a node. After STOP, it keeps connections but never answers."""
-        # Words in ``cmdline`` are separated by NUL, which no pattern matches. The brackets exclude this shell itself.
+        """Send a signal to the journal's process on a node. After STOP, it keeps its connections without answering."""
+        # tr replaces the NULs in ``cmdline``, so that grep matches several words. [n] excludes this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
     def restore(self) -> None:
-        """Connect all links, continue the service, and switch on nodes that are off once no fencing is under way."""
+        """Connect all links, continue the service, and switch on nodes as soon as they are no longer being fenced."""
         for link in self._facts["links"]:
             self.connect(int(link))
         for node in self.nodes:
@@ -99,14 +99,14 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        """Switch on nodes that are off and not being fenced (``late``: all nodes); return whether all are on.
+        """Switch on nodes that are off, except nodes being fenced. Return whether all nodes are on.
 
-        Fencing ends when the BMC confirms that the power is off. Switching the node on before that delays the end of
-        the fencing, and with it the service.
+        ``late``: also switch on nodes being fenced. A fencing ends when the BMC confirms that the power is off. A node
+        that is switched on earlier delays the end of the fencing, and thus the take-over.
         """
         all_on = True
         for node in self.nodes:
-            # Check the power first, because a fencing that has just cut it may still be under way.
+            # Query the power before the cluster's state: a fencing may have cut it and still be under way.
             if self.has_power(node):
                 continue
             statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
@@ -117,7 +117,7 @@ class Pair:
         return all_on
 
     def active(self) -> str:
-        """Return the node that serves, or "" if it is unknown."""
+        """Return the name of the node that runs the service, or "" if it is unknown."""
         for node in self.nodes:
             status = self._status(node)
             if status is None:
@@ -129,7 +129,7 @@ class Pair:
         return ""
 
     def make_whole(self, limit_s: float) -> None:
-        """Undo all faults, and wait until both servers work. Switch on fenced nodes after the fencing."""
+        """Undo all faults, and wait until both servers work. Nodes that are being fenced are switched on afterwards."""
         self.restore()
 
         def is_whole(lacking: Callable[[str], str]) -> bool:
@@ -141,12 +141,12 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Reset the count of failures: Pacemaker still counts repaired ones, and the third would move the service.
+        # Reset Pacemaker's failure counts. They include repaired failures, and the third failure moves the service.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return the first problem that a node reports, or "". A node with an outdated copy cannot take over."""
+        """Return the first problem that a node reports, such as an outdated DRBD copy, or "" if the pair is whole."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -154,7 +154,7 @@ class Pair:
         return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
-        """Wait until a condition holds, checked every ``tick_s``. Raises MeasurementError after ``limit_s`` seconds."""
+        """Wait until a condition is true, checked every ``tick_s``. Raises MeasurementError after ``limit_s``."""
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
@@ -166,22 +166,22 @@ class Pair:
             time.sleep(tick_s)
 
     def buttons(self, since_s: float) -> tuple[Button, ...]:
-        """Return the commands that the BMCs received since a time."""
+        """Return the commands that the BMCs received since ``since_s`` (Unix time)."""
         lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
         buttons = [Button(float(at), node, what) for at, node, what in lines]
         return tuple(button for button in buttons if button.at_s >= since_s)
 
     def alerts(self, since_s: float) -> tuple[Alert, ...]:
-        """Return the alerts that arrived since a time."""
+        """Return the alerts that arrived since ``since_s`` (Unix time)."""
         alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Return the records in a node's copy of the journal, read from its disk if the node is off."""
+        """Return the records in a node's copy of the journal. If the node is off, they are read from its disk."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
-        """Return the command to run ``count`` clients until its standard input ends. Their names end with ``name``."""
+        """Return the command that runs ``count`` clients until its standard input ends. ``name``: suffix of names."""
         return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
 
     def _status(self, node: str) -> Xml.Element | None:
@@ -195,15 +195,15 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
-    """Read the complete records of a journal; a record torn by a power cut is omitted."""
+    """Return the complete records in the text of a journal. A record that a power cut truncated is left out."""
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
-    """Return whether the ``status`` printed by ``crm_mon`` shows that ``node`` is being or will be fenced."""
+    """Return whether a node is being fenced, or will be. ``status``: output of ``crm_mon``."""
     coordinator = status.find("./summary/current_dc")
-    # Without a coordinator with quorum no node is fenced, although a node that has just started sees others as unclean.
+    # Only a coordinator with quorum fences unclean nodes. A node that has just started also shows others as unclean.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
@@ -217,7 +217,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a cluster is incomplete, as seen by the node of ``command``, or "" if it is complete and serves."""
+    """Return why a cluster is incomplete, or "" if it is complete and serves. ``command``: prefix to query a node."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why
@@ -235,7 +235,7 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
 
 
 def _absent(status: Xml.Element | None) -> str:
-    """Return why a node is not in the cluster yet, or "" if both nodes are and no fencing is under way."""
+    """Return why the cluster is incomplete, or "" if both nodes are members and no fencing is under way."""
     if status is None:
         return "the cluster does not answer yet"
     offline = [
@@ -245,7 +245,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # During a fencing, the coordinator may still show resources of the lost node as running.
+    # Until a fencing ends, the coordinator may show resources of the lost node as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

@@ -1,19 +1,18 @@
-"""Programs of the nodes of a pair. They run with the distribution's Python, without other packages.
+"""Programs on the nodes of the lab ha. They run with the distribution's Python, without other packages.
 
   node.py agent ADDRESS                       on a machine: runs commands
   node.py call ADDRESS COMMAND...             outside: passes on output and exit status
   node.py receive ADDRESS FILE                outside: writes the nodes' alerts to a file, with the time of arrival
-  node.py journal DIRECTORY                   the service: answers a record when it is on disk in DIRECTORY/journal
-  node.py look                                exit status 0 if the service of this machine answers
+  node.py journal DIRECTORY                   the service: acknowledges a record when it is on disk in DIRECTORY/journal
+  node.py look                                exits with status 0 if the service on this machine answers
   node.py ask NAME COUNT RATE ADDRESS...      COUNT clients send RATE records a second each until standard input ends;
                                               prints a JSON line per record
 
 ``call`` sends one JSON line with the words of the command. The agent sends a line ``{"to": 1 or 2, "text": base64}``
 for each part of the output (1: standard output, 2: standard error), and ``{"status": N}`` at the end.
 
-A line of the journal is ``term node client number time``. Every start of the service begins a new term, one more than
-the highest term in the journal, with a record of the client ``start``. Mixed terms reveal two services that run at the
-same time.
+A line of the journal is ``term node client number time``. Each start of the service begins a new term, one more than
+the highest term in the journal, with a record of the client ``start``. If terms alternate, two services ran at once.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ AGENT_PORT, JOURNAL_PORT, ALERT_PORT = 7000, 7001, 7002
 START = "start"
 ONLY = "only-"
 _UNREACHABLE_STATUS = 126
-# Time limits in seconds. A client that waits longer changes to the other node.
+# Time limits in seconds for: the agent, a connection, an answer (then a client changes to the other node), look.
 _AGENT_S, _CONNECT_S, _PATIENCE_S, _LOOK_S = 5.0, 0.5, 2.0, 10.0
 _LOOK_AGAIN_S = 0.2
 _LOOK = "look"
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Server with a thread for each connection."""
+    """TCP server with a thread for each connection."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -52,10 +51,10 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Running(socketserver.StreamRequestHandler):
-    """Handler of a connection, which runs one command."""
+    """Handler of a connection to the agent. It runs one command."""
 
     def handle(self) -> None:
-        """Run the received command; send its output and its exit status (127: the command could not be started)."""
+        """Run the received command. Send its output and exit status (127 if the command cannot be started)."""
         words = json.loads(self.rfile.readline())
         try:
             process = subprocess.Popen(
@@ -84,14 +83,14 @@ class Running(socketserver.StreamRequestHandler):
 
 
 def call(address: str, words: Sequence[str]) -> int:
-    """Run a command on the machine at an address; return its exit status, or 126 if no machine answers."""
+    """Run a command on the machine at an address. Return its exit status, or 126 if the machine does not answer."""
     try:
         connection = socket.create_connection((address, AGENT_PORT), timeout=_AGENT_S)
     except OSError as error:
         sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
         return _UNREACHABLE_STATUS
     connection.settimeout(None)
-    # A machine whose power is cut does not close its connections, so use keep-alive probes.
+    # Use keep-alive probes, because a machine does not close its connections when its power is cut.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -110,11 +109,11 @@ def call(address: str, words: Sequence[str]) -> int:
 
 
 def receive(address: str, file: str) -> None:
-    """Append received alerts to a file, as lines of JSON with the time and ``by`` (mail or webhook).
+    """Receive alerts by HTTP, and append each to a file as a line of JSON with its time and ``by`` (mail or webhook).
 
-    Alerts are ``{"text": ...}`` at ``/webhook``, or a mail with a header ``Subject`` at ``/mail``.
+    Webhooks post ``{"text": ...}`` to /webhook. The mail command posts to /mail, with a header ``Subject``.
     """
-    # The other commands start sooner without this import, which takes seconds on a machine of User-mode Linux.
+    # Imported here, because the import takes seconds on a User-mode Linux machine, and other commands do not need it.
     from http.server import BaseHTTPRequestHandler
 
     class Receiver(BaseHTTPRequestHandler):
@@ -128,24 +127,24 @@ def receive(address: str, file: str) -> None:
             self.end_headers()
 
         def log_message(self, *words: object) -> None:
-            """Log nothing, because the file contains all alerts."""
+            """Do not log requests to standard error, because the file contains all alerts."""
 
     Server((address, ALERT_PORT), Receiver).serve_forever()
 
 
 class AcknowledgedJournal:
-    """The open journal of one term."""
+    """The journal of a running service, open for appending. ``term``: number of this start of the service."""
 
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
         self._lock = threading.Lock()
-        # Whether the last record is incomplete (the disk was full), so that the next one must begin a new line.
+        # Whether the last record is incomplete, for example because the disk was full. The next one needs a new line.
         self._torn = False
         path = os.path.join(directory, "journal")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
         if text and not text.endswith(b"\n"):
-            # A power cut left an incomplete record, which was not acknowledged.
+            # End an incomplete record, which a power cut left. It was not acknowledged.
             os.write(self._descriptor, b"\n")
         lines = [line.split() for line in text.splitlines()]
         self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
@@ -155,9 +154,9 @@ class AcknowledgedJournal:
         os.close(parent)
 
     def append(self, client: str, number: str) -> None:
-        """Write the record to disk before returning. Raises OSError, after which the record is not acknowledged.
+        """Write a record to disk before returning. Raises OSError; such a record must not be acknowledged.
 
-        The client ``look`` only tests whether the disk can be written.
+        For the client ``look``, nothing is written, but the disk is still synced, to test it.
         """
         with self._lock:
             record = "" if client == _LOOK else f"{self.term} {self.node} {client} {number} {time.time():.6f}\n"
@@ -172,26 +171,26 @@ class AcknowledgedJournal:
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """Handler of a client's connection: receives ``client number``; sends ``term node`` once the record is on disk."""
+    """Handler of a client's connection. It receives ``client number``, and answers ``term node``."""
 
     server: Server
 
     def handle(self) -> None:
-        """Answer each record when it is on disk. If writing fails, close the connection without an answer."""
+        """Acknowledge each record when it is on disk. If writing fails, close the connection without an answer."""
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
             try:
                 journal.append(client, number)
             except OSError:
-                return  # this closes the connection without an answer
+                return  # The end of the handler closes the connection without an answer.
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
 
 
 class Client:
-    """A client that changes to the next address if a node does not answer.
+    """A client of the journal. It fails over to the next address if a node does not answer.
 
-    The client sends each record only once: a record without an answer may be in the journal.
+    A record without an answer is not sent again, because it may already be in the journal.
     """
 
     def __init__(
@@ -203,7 +202,7 @@ class Client:
         self._connection: socket.socket | None = None
 
     def ask(self, number: int) -> tuple[int, str]:
-        """Send record ``number``; return term and node of the answer. Raises OSError without an answer."""
+        """Send record ``number``, and return (term, node) of the answer. Raises OSError if no answer comes."""
         try:
             if self._connection is None:
                 self._connection = socket.create_connection((self._addresses[self._at], JOURNAL_PORT), self._connect_s)
@@ -224,9 +223,9 @@ class Client:
 
 
 def look() -> None:
-    """Query the service of this machine. Raises OSError if it does not answer, even if its process exists.
+    """Query the service on this machine. Raises OSError if it does not answer, for example because it hangs.
 
-    If nothing listens, retry for some seconds, because the service may just be starting.
+    If no process listens, it retries for ten seconds, because the service may be starting.
     """
     deadline = time.monotonic() + _LOOK_S
     while True:
@@ -240,7 +239,7 @@ def look() -> None:
 
 
 def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
-    """Send ``rate`` records per second from each of ``count`` clients until standard input ends; print each as JSON."""
+    """Run ``count`` clients until standard input ends. Each sends ``rate`` records per second. Print each as JSON."""
     lock = threading.Lock()
     ended = threading.Event()
 
@@ -261,7 +260,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # For each address, one client stays at this address, to detect a node that should not answer but does.
+    # One further client per address never changes its address. It detects a node that answers although it must not.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:
@@ -273,7 +272,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
 
 
 def main(command: str, *words: str) -> int:
-    """Run one of the programs; return its exit status."""
+    """Run one of the programs, and return its exit status."""
     if command == "agent":
         Server((words[0], AGENT_PORT), Running).serve_forever()
     elif command == "call":

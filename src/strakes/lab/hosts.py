@@ -1,6 +1,7 @@
-"""Emulated hosts on one machine, reached by ssh. Each has processes, a network, a name and /tmp; all share a directory.
+"""Labs hosts and slurm: emulated hosts on this machine, reached by ssh, with a shared directory.
 
-Also Slurm on these hosts: a controller, a daemon for each host, and munge, without systemd or a database.
+Each host has its own processes, network, host name and /tmp. Slurm on these hosts consists of a controller, a daemon on
+each host, and munge, without systemd or a database.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
-# Addresses of the hosts. Nothing else is in this network, and it has no route to other networks.
+# Network of the emulated hosts. It has no route to other networks.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
 
 
@@ -36,7 +37,7 @@ class HostsOptions(LabOptions):
 
 
 class HostsLab(Lab[HostsOptions]):
-    """Hosts with namespaces (process, network, mount, IPC, host name), an sshd, and a link to a switch."""
+    """Emulated hosts. Each has its own namespaces (pid, network, mount, IPC, UTS), an sshd, and a link to a switch."""
 
     options_type: ClassVar[type[HostsOptions]] = HostsOptions
     packages = table("openssh-server /usr/sbin/sshd, openssh-client ssh, iproute2 ip, util-linux nsenter")
@@ -47,7 +48,7 @@ class HostsLab(Lab[HostsOptions]):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Name -> address of each host, the login host first."""
+        """Name of a host -> address, beginning with the login host."""
         return {name: str(_NETWORK[10 + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
@@ -113,26 +114,26 @@ class HostsLab(Lab[HostsOptions]):
 
 
 def _sources() -> tuple[Path, ...]:
-    """Return the directory of the imported strakes, and the source checkout that contains it, if any."""
-    # importlib.resources would return several directories for an editable installation.
+    """Return the directory of the imported package strakes, and its source checkout, if it is in one."""
+    # Use __file__: for an editable installation, importlib.resources would return several directories.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
 
 def _outermost(*paths: Path) -> list[Path]:
-    """Return the paths, omitting each path that is inside another one."""
+    """Return the resolved paths, without paths that are inside another path."""
     resolved = sorted({path.resolve() for path in paths})
     return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]
 
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each host reports to Slurm. Twice the number would allow jobs of twice the ranks.
+# Number of processors that each host reports to Slurm. Twice the number would allow twice the ranks per host.
 _CPUS = 8
 
 
 class SlurmLab(HostsLab):
-    """Emulated hosts with Slurm. The partition is called main, and every login is as root."""
+    """Emulated hosts with Slurm. The partition is named main, and all logins are as root."""
 
     packages = HostsLab.packages + table("munge munged, slurmctld slurmctld, slurmd slurmd, slurm-client srun")
 

@@ -1,4 +1,4 @@
-"""The base class of labs, and the registry of all kinds. To add a kind, write a module and add a line here."""
+"""Base class of labs, and the table of all kinds of labs. A new kind needs a module and a line in the table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# Role of the process that serves the mount. Without this process the lab cannot be used.
+# Role of the process that serves the mount. Without this process, the lab is unusable.
 CLIENT = "client"
 
 
 class Lab(ABC, Generic[OptionsT]):
-    """Starts one kind of file system in ``site``.
+    """A lab that starts one kind of file system. ``site``: its directory and journal.
 
-    A lab starts everything through ``site``, which records each step, so that ``manager.undo`` can remove everything.
+    A lab makes all changes through ``site``, which records each step. ``manager.undo`` can then undo them.
     """
 
     options_type: ClassVar[type[LabOptions]]
@@ -36,16 +36,16 @@ class Lab(ABC, Generic[OptionsT]):
 
     @classmethod
     def check(cls, options: OptionsT, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible, before anything is changed."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible. This must not change anything."""
 
     @classmethod
     def packages_for(cls, options: OptionsT) -> tuple[Package, ...]:  # noqa: ARG003 - for kinds whose options need more
-        """Return the packages that these options need."""
+        """Return the packages that a lab with these options needs."""
         return cls.packages
 
     @abstractmethod
     def up(self) -> None:
-        """Start everything. May return before the file system is ready."""
+        """Start all servers and the client. It may return before the file system is ready."""
 
     def ready(self) -> str:
         """Return why the file system cannot be used yet, or "" if it is ready."""
@@ -55,21 +55,21 @@ class Lab(ABC, Generic[OptionsT]):
         return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
-        """Set the requested limits; called when everything is up, since limits would delay the start."""
+        """Apply the requested limits. The caller does this after the start, because limits would delay the start."""
 
     def facts(self) -> Mapping[str, Any]:
         """Return the addresses, files and commands that programs need to use the lab."""
         return {}
 
     def start_client(self, *argv: str | Path) -> None:
-        """Make the mount point, and start the process that serves it."""
+        """Make the mount point, and start the client process that serves it. ``argv``: its command."""
         self.site.step("client")
         self.site.make_directory("mnt")
         self.site.start(CLIENT, *argv)
 
 
 class Kind(NamedTuple):
-    """Module and name of a lab's class, and its summary, which the help prints without importing the module."""
+    """A kind of lab: module and name of its class, and the summary that the help prints without importing it."""
 
     module: str
     lab: str

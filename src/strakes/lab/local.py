@@ -1,4 +1,4 @@
-"""Local file systems: XFS and ext4 on a loop device, and tmpfs."""
+"""Labs with a local file system: XFS or ext4 on a loop device, or tmpfs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from strakes.lab.packages import Package
 class DiskOptions(LabOptions):
     """Options of the labs on a loop device."""
 
-    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs at least 300 MiB
+    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs 300 MiB or more.
     iops: int | None = option(
         "count", "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
     )
 
 
 class DiskLab(Lab[DiskOptions]):
-    """A local file system on a loop device, which is on a file in the lab's directory."""
+    """A local file system on a loop device. Its backing file is in the lab's directory."""
 
     options_type = DiskOptions
     file_system: ClassVar[str]

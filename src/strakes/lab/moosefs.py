@@ -1,4 +1,4 @@
-"""MooseFS: a master and chunkservers in a private network (they refuse loopback addresses), and a FUSE client."""
+"""MooseFS lab: a master and chunkservers in a private network (they refuse loopback addresses), and a FUSE client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.lab.network import is_listening
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
-# The master's default port for clients, and the number below the first chunkserver's port.
+# Default port of the master for clients. Base of the chunkservers' ports: chunkserver 1 has port 9501.
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
 _LEAVE_FREE = "128MiB"
 
@@ -28,7 +28,7 @@ class MooseFsOptions(LabOptions):
 
 
 class MooseFsLab(BrickLab[MooseFsOptions]):
-    """MooseFS, community edition: one master, no fail-over."""
+    """A MooseFS (community edition) with one master and no fail-over."""
 
     options_type = MooseFsOptions
     packages = PACKAGES + table(
@@ -51,7 +51,7 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if lacking := super().ready():
             return lacking
         space = space_of(self.site.mount_point)
-        # Each registered chunkserver adds its capacity, except for the part that XFS reserves.
+        # Each registered chunkserver adds its capacity, except for the space that XFS and MooseFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         return "" if registered else "not all chunkservers have registered yet"
 

@@ -1,4 +1,4 @@
-"""Mounts at and below a lab's directory: found and removed without access to the mounted file systems."""
+"""Find and remove the mounts at and below a lab's directory, without accessing the mounted file systems."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from strakes.lab.process import complaint, run
 from strakes.targets import calls
 from strakes.targets.mountinfo import Mount, read_mounts
 
-_MNT_FORCE = 1  # manual page umount2(2)
-_MNT_DETACH = 2  # manual page umount2(2)
-_UMOUNT_NOFOLLOW = 8  # manual page umount2(2)
+# Flags of umount2(2).
+_MNT_FORCE, _MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
 _UNMOUNT_S = 10.0
 
 
@@ -26,13 +25,13 @@ def mounts_below(directory: Path) -> tuple[Mount, ...]:
 
 
 def mounted_at(path: Path) -> Mount | None:
-    """Return the last mount at a path, or None."""
+    """Return the topmost mount at a path, or None if nothing is mounted there."""
     mounts = [mount for mount in read_mounts() if mount.mount_point == str(path)]
     return mounts[-1] if mounts else None
 
 
 def space_of(path: Path) -> calls.Sizes | None:
-    """Return the space of the file system at a path, or None if it does not answer."""
+    """Return the total and free space of the file system at a path, or None if it does not answer."""
     try:
         return calls.Sizes.of(*calls.call("sizes", str(path)))
     except (MeasurementError, OSError):
@@ -40,16 +39,16 @@ def space_of(path: Path) -> calls.Sizes | None:
 
 
 def networks_below(directory: Path) -> frozenset[int]:
-    """Return the inode numbers of the network namespaces that are mounted in a directory."""
-    # The root of a namespace's mount is written net:[4026532000].
+    """Return the inode numbers of the network namespaces that are mounted below a directory."""
+    # In mountinfo, the mount of a network namespace has the root net:[4026532000].
     kept = (re.fullmatch(r"net:\[(\d+)\]", mount.root) for mount in mounts_below(directory))
     return frozenset(int(match[1]) for match in kept if match)
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount a file system; with ``detach``, even if it is in use (MNT_DETACH). Return the failure, or "" if none.
+    """Unmount a file system, and return "" or the reason of a failure. ``detach``: even if it is in use (MNT_DETACH).
 
-    Uses the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
+    It makes the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):
@@ -60,12 +59,12 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        # MNT_FORCE makes calls that wait for a dead server end with an error.
+        # With MNT_FORCE, system calls that wait for a dead server end with an error.
         flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""
         number = ctypes.get_errno()
-        if number in (errno.EINVAL, errno.ENOENT):  # nothing is mounted there any more
+        if number in (errno.EINVAL, errno.ENOENT):  # The file system is no longer mounted.
             return ""
         if number != errno.EBUSY or time.monotonic() > deadline:
             return os.strerror(number)

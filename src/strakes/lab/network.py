@@ -1,6 +1,6 @@
-"""A private network of the lab for servers that refuse the loopback address: a namespace with a virtual link.
+"""The private network of a lab: a network namespace with a virtual link, for servers that refuse the loopback address.
 
-Nothing outside the machine can reach it, and every port in it is free.
+Other machines cannot reach the network, and every port in it is free.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
 
 LOOPBACK = "127.0.0.1"
-# Range of ports: below the ports that Linux gives to outgoing connections (from 32768), above well-known services.
+# Range of ports to try: above well-known services, and below Linux's ports for outgoing connections (from 32768).
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ``count`` free ports. Raises EnvironmentLacksError if too few are free."""
+    """Return ``count`` free TCP ports of the loopback address. Raises EnvironmentLacksError if too few are free."""
     free: list[int] = []
     for port in random.sample(range(_LOWEST, _HIGHEST), min(_PORT_TRIES, _HIGHEST - _LOWEST)):
         with socket.socket() as probe, suppress(OSError):
@@ -36,7 +36,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def is_listening(port: int, address: str = LOOPBACK) -> bool:
-    """Return whether a connection to the port succeeds."""
+    """Return whether a TCP connection to the port succeeds."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((address, port)) == 0
@@ -47,7 +47,7 @@ _COMMAND_S = 10.0
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """The private network of a lab. ``server``: the servers' address inside the namespace."""
+    """The private network of a lab. ``server``: address of its servers. ``namespace``: path of the namespace."""
 
     server: str
     subnet: str
@@ -55,12 +55,12 @@ class LabNetwork:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """The prefix of a command that runs in the namespace's network, but with this machine's mounts."""
+        """Prefix of a command that runs in this network, but with the mounts and processes of this machine."""
         return ("nsenter", f"--net={self.namespace}")
 
 
 def make_network(site: LabSite) -> LabNetwork:
-    """Make the network of a lab. Raises EnvironmentLacksError if the machine does not allow it."""
+    """Make the private network of a lab. Raises EnvironmentLacksError if this machine does not allow it."""
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / "network"
@@ -75,17 +75,17 @@ def make_network(site: LabSite) -> LabNetwork:
 
 
 def remove_link(lab_id: str) -> str:
-    """Remove the link of a lab; return the failure, or an empty text."""
+    """Remove the virtual link of a lab. Return the reason of a failure, or an empty text."""
     link = _link_of(lab_id)
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
-    # The kernel also removes the link when the namespace of its other end ends, possibly during this command.
+    # A failure does not count if the link is gone: the kernel removes it when the namespace of its other end ends.
     return complaint(done) if Path("/sys/class/net", link).exists() else ""
 
 
 def _link_of(lab_id: str) -> str:
-    return f"sl-{lab_id}"  # at most 15 characters
+    return f"sl-{lab_id}"  # Linux allows 15 characters in the name of a link.
 
 
 def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:

@@ -1,4 +1,4 @@
-"""The Debian packages that a lab needs."""
+"""Find and install the Debian packages that a lab needs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from strakes.lab.process import PATH, environment, last_lines
 
 _INSTALL = ("apt-get", "install", "--no-install-recommends")
 _UNATTENDED = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
-# During installation, neither systemd nor init scripts must start the services of the packages.
+# Environment for apt-get, so that neither systemd nor init scripts start the services of new packages.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package. ``needed``: the program, or the absolute path or glob pattern, that it provides."""
+    """A Debian package. ``needed``: what shows that it is installed: a program, an absolute path or a glob pattern."""
 
     name: str
     needed: str
@@ -35,7 +35,7 @@ class Package:
 
 
 def table(text: str) -> tuple[Package, ...]:
-    """Parse pairs of a package and the program that it provides: ``kmod modprobe, mount losetup``."""
+    """Parse a list of packages, each with a program that it provides: ``kmod modprobe, mount losetup``."""
     return tuple(Package(*each.split()) for each in text.split(","))
 
 
@@ -45,7 +45,7 @@ def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
 
 
 def require_packages(kind: str, packages: Sequence[Package], *, install: bool, say: Callable[[str], None]) -> None:
-    """Install missing packages if ``install``. Raises EnvironmentLacksError if packages are still missing."""
+    """Install missing packages if ``install`` is true. Raises EnvironmentLacksError if packages are still missing."""
     lacking = missing(packages)
     if not lacking:
         return
@@ -74,9 +74,9 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
 
 
 def _install(names: Sequence[str]) -> str:
-    """Install packages; return the failure, or an empty text."""
+    """Install packages. Return the reason of a failure, or an empty text."""
     argv = (*_INSTALL, *_UNATTENDED, *names)
-    # With missing or outdated package lists, apt-get fails soon. Then update the lists and try again.
+    # If package lists are missing or outdated, apt-get fails quickly. Then update the lists and try again.
     why = _run(argv)
     if why:
         _run(("apt-get", "update", *_UNATTENDED))
@@ -85,9 +85,9 @@ def _install(names: Sequence[str]) -> str:
 
 
 def _run(argv: Sequence[str]) -> str:
-    """Run a command; return the end of its output if it fails, or an empty text."""
+    """Run a command. Return the end of its output if it fails, or an empty text."""
     with TemporaryFile() as output:
-        # A new session, so that Ctrl-C reaches only strakes.
+        # The command runs in its own session, so that Ctrl-C reaches only strakes.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

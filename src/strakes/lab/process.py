@@ -1,4 +1,4 @@
-"""Processes of a lab: found by an environment variable, by their records, and by their network namespaces."""
+"""Start, find and kill processes of a lab: by an environment variable, recorded ids, and network namespaces."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
 
-# Environment variable with the lab's id, which child processes inherit. So strakes also finds a process that it had
-# started but not recorded when it was killed.
+# Environment variable with the lab's id, which child processes inherit. It reveals processes that are not recorded,
+# for example because strakes was killed.
 MARK = "STRAKES_LAB"
-# Contains the directories of server programs, which an ordinary user's PATH may lack.
+# PATH of a lab's commands. It has the directories of server programs, which an ordinary user's PATH may lack.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Prefixes of variables that configure other clusters or programs of the user. Labs do not get them.
+# Prefixes of environment variables that labs do not get, because they configure the user's other programs and clusters.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
 def complaint(done: Completed) -> str:
-    """Return the last lines of the output of a command that failed, or how it ended."""
+    """Return the last lines of a failed command's output, or its exit status if it printed nothing."""
     return last_lines(done.stderr or done.stdout, 4) or f"it ended with status {done.status}"
 
 
 def environment(lab_id: str = "") -> dict[str, str]:
-    """Return the environment of a lab's commands."""
+    """Return the environment variables of a lab's commands."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     marked = {MARK: lab_id} if lab_id else {}
     return {**kept, "PATH": PATH, "LC_ALL": "C.UTF-8", **marked}
 
 
 def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
-    """Run a short command until it ends or ``limit_s`` is over (SIGKILL). The status of a missing program is 127."""
+    """Run a short command, and kill it after ``limit_s`` seconds. The status of a missing program is 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
@@ -61,19 +61,19 @@ def start(argv: Sequence[str], *, log: Path, lab_id: str) -> subprocess.Popen[by
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Return whether the recorded process runs; a later process with the same id does not count."""
+    """Return whether the recorded process runs. A later process with the same id has another start time."""
     return process_start(record.pid) == record.started
 
 
 def memory_of(pid: int) -> int:
-    """Return the resident bytes of a process, 0 if it has ended."""
+    """Return the resident memory of a process in bytes, or 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def name_of(pid: int) -> str:
-    """Return the name of a process's program, or "?" if the process has ended."""
+    """Return the program name of a process, or "?" if the process has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return "?"
@@ -84,11 +84,11 @@ def _processes() -> list[int]:
 
 
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Return id -> start time of the lab's living processes: recorded, marked, or in its network namespaces."""
+    """Return id -> start time of the lab's living processes. ``networks``: inode numbers of its network namespaces."""
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
-        # env(1) has the mark as an argument until it starts the program.
+        # Look for the mark also in the arguments: a command is started by env(1), which gets the mark as an argument.
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if mark in Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0"):
@@ -103,13 +103,13 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
 def kill_all(
     lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float
 ) -> dict[int, int]:
-    """Kill every process of the lab; return the processes that SIGKILL did not end."""
+    """Kill all processes of the lab. Return id -> start time of processes that SIGKILL did not end."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     empty_searches = 0
     while True:
-        # Search again each time, to find processes that were just being started. A process in exec(2) has no
-        # environment for a moment, so two searches in a row must find nothing.
+        # Search in each pass, because processes may be just starting. During exec(2), a process has no environment for
+        # a moment, so two passes in a row must find nothing.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         empty_searches = 0 if alive else empty_searches + 1
@@ -122,7 +122,7 @@ def kill_all(
 
 
 def users_of(directory: Path) -> dict[int, str]:
-    """Return id -> program of processes that work or have files open below a directory, without accessing it."""
+    """Return id -> program of processes that use files below a directory. The directory is not accessed."""
     return {
         pid: name_of(pid)
         for pid in _processes()
@@ -131,7 +131,7 @@ def users_of(directory: Path) -> dict[int, str]:
 
 
 def last_lines(text: str, count: int) -> str:
-    """Return the last ``count`` non-empty lines of a text, joined to one line."""
+    """Return the last ``count`` non-empty lines of a text, joined by " | "."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-count:])
 

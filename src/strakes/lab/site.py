@@ -1,4 +1,4 @@
-"""The directory and the journal of a lab that is being started. Each step is journaled before it begins."""
+"""The directory and the journal of a lab during its start. Each step is written to the journal before it begins."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from strakes.base.processes import process_start
 from strakes.lab.process import complaint, last_lines, run, start
 from strakes.lab.state import LabJournal
 
-# Time limit in seconds. Servers start in a few seconds, on a busy machine in more.
+# Time limit in seconds for the start of servers. They need a few seconds, but longer on a busy machine.
 READY_LIMIT_S = 180.0
 _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
 class LabSite:
-    """A lab that is being started. ``say`` prints each step for the user."""
+    """Starts the processes of a lab and records them. ``say``: function that prints each step for the user."""
 
     def __init__(self, directory: Path, journal: LabJournal, say: Callable[[str], None]) -> None:
         self.directory = directory
@@ -49,7 +49,7 @@ class LabSite:
         return path
 
     def install(self, source: str, name: str) -> Path:
-        """Copy a program of this package (``source``) into the lab's directory as ``name``."""
+        """Copy the file ``source`` of this package into the lab's directory as program ``name``. Return its path."""
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")
         return self.write(name, text, 0o755)
 
@@ -58,7 +58,7 @@ class LabSite:
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
-        """Make a network namespace that lasts as long as its mount at ``path``."""
+        """Make a network namespace. It exists as long as it is mounted at ``path``."""
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
@@ -86,11 +86,11 @@ class LabSite:
         return process.pid
 
     def adopt(self, role: str, pid: int) -> None:
-        """Record a process, for example one that a daemon of the lab started."""
+        """Record a process that a daemon of the lab has started, in the lab's journal."""
         self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends, or at the time-out."""
+        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends or ``limit_s`` is over."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()

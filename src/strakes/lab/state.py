@@ -1,6 +1,6 @@
-"""The files of a lab: its directory with a lock, and its journal, which is used to undo a killed ``up``.
+"""Files of a lab: its directory, which commands lock, and its journal, from which a killed start is undone.
 
-A line of JSON is written to the journal before each step.
+Before each step, a line of JSON is written to the journal.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from strakes.targets.marker import boot_id
 JOURNAL = "lab.jsonl"
 _MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# A Unix socket's path has at most 107 bytes. The suffix is the longest one that a lab appends to its directory.
+# Maximum length of a lab's directory: a Unix socket's path has at most 107 bytes, including the longest suffix.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 
 
 def labs_root() -> Path:
-    """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``.
+    """Return the directory of all labs: ``$XDG_STATE_HOME/strakes/lab``, or /var/lib/strakes-lab for root.
 
-    Servers of labs obey the files in it. As root, raises BadInputError if other users can replace this directory.
+    The default for other users is ~/.local/state/strakes/lab. Servers of labs trust the files in it, so for root, this
+    raises BadInputError if other users can replace the directory.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
@@ -47,7 +48,7 @@ def labs_root() -> Path:
 
 
 def open_guarded(directory: Path, *, make: int = 0) -> int:
-    """Open a directory by :func:`open_directory`. Raises OSError; as root, BadInputError if others can replace it."""
+    """Open a directory. Raises OSError; for root, raises BadInputError if other users can replace the directory."""
     try:
         return open_directory(directory, make=make, guarded=os.geteuid() == 0)
     except PlantedFileError as error:
@@ -56,7 +57,7 @@ def open_guarded(directory: Path, *, make: int = 0) -> int:
 
 
 def directory_of(name: str) -> Path:
-    """Return the directory of a lab, which need not exist. Raises BadInputError for an invalid name."""
+    """Return the path of a lab's directory, which may not exist. Raises BadInputError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise BadInputError(
             f"not a valid name for a lab: {name!r}",
@@ -77,7 +78,7 @@ def all_directories() -> tuple[Path, ...]:
 
 
 def refuse_long_path(directory: Path) -> None:
-    """Raise BadInputError if names of Unix sockets in the lab's directory would be too long for the kernel."""
+    """Raise BadInputError if the path of a lab's directory is too long for Unix sockets in it."""
     if len(os.fsencode(directory)) > _SOCKET_DIRECTORY_BYTES:
         why = f"Unix sockets in it allow {_SOCKET_DIRECTORY_BYTES} bytes"
         raise BadInputError(
@@ -87,9 +88,9 @@ def refuse_long_path(directory: Path) -> None:
 
 @contextmanager
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
-    """Lock the lab's directory against other commands; yield False if it does not exist. ``make``: create it.
+    """Lock a lab's directory against other commands. Yield whether it exists. ``make``: create it first.
 
-    Raises BadInputError if another command has locked the directory, or if the directory belongs to another user.
+    Raises BadInputError if another command has locked the directory, or if it belongs to another user.
     """
     if make:
         try:
@@ -127,14 +128,14 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
 
 
 def removed_meanwhile(lab: Path) -> BadInputError:
-    """Return the error for a lab that another command has removed while this one was starting it."""
+    """Return the error for a lab that another command has removed during its start."""
     return BadInputError(
         f"another command has just removed {lab.name}", where=str(lab), remedy="Run the command again."
     )
 
 
 def worker_in(lab: Path) -> str:
-    """Return the id of the process that starts or removes the lab, from /proc/locks; "" if there is none."""
+    """Return the id of the process that has locked the lab's directory, from /proc/locks; "" if none has."""
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
         match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
@@ -153,7 +154,7 @@ def remove_root() -> None:
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """A started process; its start time ``started`` (ticks since boot) detects a reused process id."""
+    """A started process. ``started``: start time in ticks since boot, which reveals a reused process id."""
 
     role: str
     pid: int
@@ -177,12 +178,12 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether the machine has not been restarted since the lab's start, so that the process ids are valid."""
+        """Whether the lab was started since the last boot. Only then its process ids are valid."""
         return self.boot == boot_id()
 
 
 class LabJournal:
-    """The open journal of a lab. A line is the record of a process, or has new values of fields of LabState."""
+    """The open journal of a lab. Each line records a process, or new values of fields of LabState."""
 
     def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
         self.id = lab_id
@@ -198,7 +199,7 @@ class LabJournal:
         return journal
 
     def note(self, **fields: object) -> None:
-        """Append a line."""
+        """Append a line with these fields to the journal."""
         os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
 
     def close(self) -> None:
@@ -206,10 +207,10 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Return the state from the journal, or None if the journal is missing or its first line is incomplete.
+    """Read the state from a lab's journal. Return None if the journal is missing or its first line is incomplete.
 
-    Strakes acts on the commands and processes in the journal. So this raises BadInputError if another user owns or can
-    write the journal, or if the journal is damaged.
+    Raises BadInputError if the journal is damaged, or if another user owns it or can write it: strakes trusts the
+    commands and processes in the journal.
     """
     path = directory / JOURNAL
     try:
@@ -220,7 +221,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # If the last line is incomplete, its step was not begun. A power cut may leave a line of zeros.
+    # An incomplete last line is ignored, because its step did not begin. A power cut may also leave a line of zeros.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

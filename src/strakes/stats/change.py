@@ -1,10 +1,10 @@
-"""Detect change points of a series, online or in the whole series (PELT), at a requested rate of false alarms.
+"""Detect level changes in a series, value by value or afterwards, at a requested rate of false alarms.
 
-At a change point, two levels fit better than one: the cost of a segment is the sum of squares about its mean. Values
-are divided by the scale of the noise and clipped to 3 scale units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc.
-107 (2012) 1590). The penalty of a change point comes from the past of the same series: paths are drawn by a stationary
-bootstrap (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303) of the residuals of a first-order autoregression, and
-the largest reductions of the cost on these paths follow a Gumbel law.
+The cost of a segment is the sum of squares about its mean. A change point is found where a split lowers the cost by
+more than a penalty. PELT minimises the cost of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
+(2012) 1590). Values are first divided by the scale of the noise and clipped at 3 scale units. The penalty comes from
+simulated continuations of the series without a change: the largest cost reductions follow a Gumbel law. The paths are
+autoregressions; a stationary bootstrap draws their residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Number of values before the first test. With 60 normal values the scale has a standard error of 15%, with 30 of 21%.
+# Number of values before the first test. With 30, the standard error of the scale is 21% instead of 15%.
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values after a change point. Time grows in proportion. With 32, changes are missed (docs/watch.md).
+# Maximum number of values after a tested change point; run time is proportional. 32 misses changes (docs/watch.md).
 REACH = 64
-# Allowed false early warnings per false confirmed change. Twice the number lowers the penalty by 0.7 of the scale.
+# Allowed false early warnings per false confirmed change. Doubling it lowers the penalty by 0.7 of the Gumbel scale.
 EARLY_FACTOR = 4.0
-# Values are clipped at _CLIP scale units. With 4, 6% fewer changes are found in one data set (docs/watch.md).
+# Values are clipped at this number of scale units. With 4, 6% fewer changes are found in one data set (docs/watch.md).
 _CLIP = 3.0
-_PATHS = 200  # simulated paths; with 200, the location of the Gumbel law has a standard error of 9% of its scale
-_HORIZON = 128  # simulated values of each path; the time grows in proportion
-_LONGEST_PAST = 256  # with 256 normal values the scale has a standard error of 7%
-_WARM_UP = 30  # number of first values of a path to omit: with an autocorrelation of 0.9, 4% of the start remains
+_PATHS = 200  # Simulated paths. 200 give the location of the Gumbel law to 9% of its scale.
+_HORIZON = 128  # Simulated values per path. Run time is proportional.
+_LONGEST_PAST = 256  # Past values from which noise is estimated. 256 normal values give the scale to 7%.
+_WARM_UP = 30  # First values of a path, which are omitted. At an autocorrelation of 0.9, 4% of the first value remains.
 # The noise is estimated again when the past has grown by the factor _GROWN or by _RENEWED values.
 _GROWN, _RENEWED = 1.4, 128
-# Standard deviation of the drift over REACH values, in scale units. With 0, precision falls from 94% to 87%.
+# Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Minimum cost reduction of a change point in the past, in variances times the log of the number of values.
+# Change points in the past: minimum cost reduction (in variances times the log of the number of values) and distance.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
-_LARGEST_AUTOCORRELATION = 0.97  # 0.985 would double the variance of simulated noise
-# Maximum expected number of exceedances in _HORIZON values. Above it, the lower tail of a Gumbel law is not reliable.
-# Twice the number lowers the lowest penalty by 0.7 of the law's scale.
+_LARGEST_AUTOCORRELATION = 0.97  # Maximum autocorrelation. 0.985 would double the variance of simulated noise.
+# Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel
+# law, which is unreliable. Doubling it lowers the lowest penalty by 0.7 of the Gumbel scale.
 _MOST_EXPECTED = 8.0
-_EULER = 0.5772  # mean minus location of a Gumbel law, in units of its scale (Gumbel 1958)
-_SMALLEST_SCALE = 1e-9  # of constant values, against division by zero; far below any measured scatter
+_EULER = 0.5772  # Mean minus location of a Gumbel law, in units of its scale (Gumbel 1958).
+_SMALLEST_SCALE = 1e-9  # Scale of constant values, to avoid division by zero. Measured values scatter far more.
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level. ``begin``, ``seen``: indices of the first value after the change, and of the detecting value.
+    """A change of level at index ``begin`` (the first value on the new level), detected at index ``seen``.
 
-    ``before``, ``after``: medians of both levels. ``low`` to ``high``: 90 % interval of ``size``.
+    ``before``, ``after``: medians of the old and the new level. ``low`` to ``high``: 90 % interval of ``size``.
     """
 
     begin: int
@@ -100,7 +100,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series without changes: scale, and distribution of the largest cost reduction for each grade."""
+    """Noise of a series without changes: its scale, and the cost reductions that it causes by chance."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -137,13 +137,13 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the cost reduction that noise alone exceeds with this probability per value."""
+        """Return the cost reduction that noise alone exceeds with the probability ``alarms_per_value`` per value."""
         place, scale = self._laws[grade]
         return place - scale * math.log(min(alarms_per_value * _HORIZON, _MOST_EXPECTED))
 
 
 class Detector:
-    """Detects changes value by value. ``alarms_per_value``: allowed number of false confirmed changes per value."""
+    """Online detector of level changes. ``alarms_per_value``: allowed number of false confirmed changes per value."""
 
     def __init__(self, alarms_per_value: float) -> None:
         self.alarms_per_value = alarms_per_value
@@ -155,16 +155,16 @@ class Detector:
 
     @property
     def level(self) -> float:
-        """Level (median) of the current segment."""
+        """Return the median of the current segment."""
         return float(np.median(self._segment))
 
     @property
     def scale(self) -> float:
-        """Robust standard deviation of the noise. 0 before enough values are known."""
+        """Return a robust standard deviation of the noise, or 0 before enough values are known."""
         return self._noise.scale if self._noise else 0.0
 
     def add(self, value: float) -> Change | None:
-        """Add a value. Return a change if this value is the first to show it or to confirm it, else None."""
+        """Add a value. Return a change when it is first suspected ("early") or confirmed, else None."""
         self._count += 1
         self._past.append(value)
         self._segment.append(value)
@@ -212,12 +212,12 @@ class Detector:
 
 
 def aligned(past: Numbers) -> Numbers:
-    """Return the past with every segment shifted to the level of the last segment.
+    """Return the series without its level changes: every segment is shifted to the level of the last one.
 
-    If there is more than one change of level in 30 values, treat the changes as noise: return the past unchanged.
+    If the series has more than one change per 30 values, return it unchanged: such changes are noise.
     """
-    # Differences do not depend on levels. Differences at lags 1 and 2 give the autocorrelation (Chakar et al.,
-    # Bernoulli 23 (2017) 1408), and the whitened past gives the scale.
+    # Level changes hardly affect differences of values, so differences at lags 1 and 2 give the autocorrelation (Chakar
+    # et al., Bernoulli 23 (2017) 1408).
     near, far = (float(np.median(np.abs(past[lag:] - past[:-lag]))) for lag in (1, 2))
     if len(past) < 2 * _SHORTEST_PAST or near <= _SMALLEST_SCALE:
         return past
@@ -237,7 +237,7 @@ def aligned(past: Numbers) -> Numbers:
 
 
 def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
-    """Return the cost reduction by a change point, for each possible number ``after`` of values that follow it."""
+    """Return the cost reduction by a change point that ``after`` values follow, for each element of ``after``."""
     means = before / (count - after) - (total - before) / after
     return np.asarray(means**2 * (after * (count - after) / count))
 
@@ -249,7 +249,7 @@ def _gumbel(largest: Numbers) -> tuple[float, float]:
 
 
 def _autocorrelation(values: Numbers) -> float:
-    """Return the rank correlation of successive values, corrected for bias, and at least 0."""
+    """Return the rank correlation of successive values, corrected for bias and limited to 0 to 0.97."""
     from scipy.stats import rankdata
 
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -265,7 +265,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
     residuals = residuals - residuals.mean()
     length = len(past) + _HORIZON + _WARM_UP
     drawn = residuals[_blocks(len(residuals), length, generator)]
-    # The autocorrelation is uncertain, so draw a value for each path from the sampling distribution.
+    # The autocorrelation is uncertain, so draw another one for each path from its sampling distribution.
     error = math.sqrt((1 - autocorrelation**2) / len(past))
     owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
     for column in range(1, length):

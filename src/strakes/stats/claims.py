@@ -24,13 +24,13 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of "sure" judgements: at the end of a run for each study, and at each of two looks for all studies.
+# Family-wise error of "sure" judgements: per study at the end of a run, and over all studies at each of two looks.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` to ``high`` (0 and infinity: no bound)."""
+    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` to ``high`` (0, infinity: unlimited)."""
 
     a: Values
     b: Values
@@ -50,9 +50,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Judgement whether a claim holds, with its grade.
+    """The judgement whether a claim holds, with its grade.
 
-    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the condition with least support.
+    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the least supported condition.
     """
 
     holds: bool
@@ -68,7 +68,7 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]
     [(True, 'sure'), (False, 'sure')]
     """
-    if not claims:  # most studies have no claims, and numpy takes 50 ms to load
+    if not claims:  # Return early: loading numpy takes 50 ms.
         return []
     raw = [[contrast_of(part.a, part.b) for part in parts] for parts in claims]
     shrinkage = shrinkage_of([one for parts in raw for one in parts if one is not None])
@@ -91,7 +91,7 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
 
 
 def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
-    """Return a judgement ("likely" or "undecided"), and the p-value of the hypothesis that the opposite is true."""
+    """Return a judgement with the grade "likely" or "undecided", and the p-value of the opposite judgement."""
     pairs = list(zip(parts, contrasts, strict=True))
     within = [population.posterior(contrast).within(_log(part.low), _log(part.high)) for part, contrast in pairs]
     weakest = min(range(len(parts)), key=within.__getitem__)
@@ -99,7 +99,7 @@ def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Po
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
     p = max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     ratios = tuple(map(_ratio, contrasts))
-    # The data determined which hypothesis is tested, so double the p-value.
+    # The direction of the test was chosen from the data, so double the p-value.
     return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, 2 * p)
 
 

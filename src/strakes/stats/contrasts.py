@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of blocks for trimming. Trimming six values would remove two of them, which is 33%.
+# Minimum number of blocks for trimming. Of six values, trimming would remove two (33%).
 TRIM_FROM = 7
 # Share of blocks trimmed at each end. With 0, a third of the power is lost if one block in ten is several times slower;
 # with 0.2, a tenth of the power is lost under normal noise (bench/truth).
 TRIM_SHARE = 0.1
-# Minimum number of blocks for an estimate. The t quantile of an interval at 90% is 2.9 with three values, 6.3 with two.
+# Minimum number of blocks for an estimate. With two, the t quantile at 90% would be 6.3 instead of 2.9.
 FEWEST_BLOCKS = 3
 # The prior of a true log ratio is a mixture of zero-mean normal distributions with these standard deviations. The first
-# means "no difference that matters" (2 %), the rest cover 5 % to a factor of more than 1,000. Without the two
-# largest, the prior excluded a real factor of 1,700, which nine blocks then left undecided.
+# (2%) is for differences that do not matter. The others cover 5% to a factor of more than 1,000. Without the two
+# largest, the prior excluded a real factor of 1,700.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Prior weights of SCALES, as numbers of comparisons, fitted to surveys of five file systems. With half or twice these
-# weights, 2% of the answers get another grade.
+# Prior weight of each element of SCALES, as an equivalent number of comparisons, fitted to surveys of five file
+# systems. Half or twice these weights change the grade of 2% of the answers.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
@@ -57,7 +57,7 @@ class Contrast:
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Return the contrast of log values (by block number), or None if the settings share fewer than three blocks.
+    """Return the contrast of two settings from log values by block, or None with fewer than three common blocks.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom
@@ -86,7 +86,7 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Variance that is common to all comparisons of a run, and the degrees of freedom of that estimate (may be inf)."""
+    """The common variance of all comparisons of a run, and its degrees of freedom (may be infinite)."""
 
     variance: float
     freedom: float
@@ -100,14 +100,14 @@ class Shrinkage:
         return Contrast(contrast.blocks, contrast.mean, variance, freedom)
 
 
-# Minimum variance of log rates. Clocks and counters resolve about 0.2%, so a smaller scatter is a coincidence.
+# Minimum variance of log rates. Clocks and counters resolve about 0.2%, so a smaller scatter is due to chance.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances to estimate their spread. With 4 the standard error of the spread is 82%, with 3 100%.
+# Minimum number of variances to estimate their spread. Its standard error is 82% with four variances, 100% with three.
 _FEWEST_CONTRASTS = 4
 
 
 def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
-    """Fit a scaled F distribution to the variances of all comparisons by moments (Smyth 2004, section 6.2)."""
+    """Return the scaled F distribution that fits the variances of all comparisons (Smyth 2004, section 6.2)."""
     if len(contrasts) < _FEWEST_CONTRASTS:
         return Shrinkage(_SMALLEST_VARIANCE, 0.0)
     # Import here, because importing SciPy takes longer than a short run.
@@ -175,7 +175,7 @@ class Population:
 
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
-        """Return the grid of true log ratios, and the prior masses (first axis: scales, second axis: log ratios)."""
+        """Return a grid of log ratios, and the prior probability of each (second axis) for each scale (first axis)."""
         import numpy as np
 
         grid = np.sinh(np.linspace(-np.arcsinh(2000.0), np.arcsinh(2000.0), 701)) / 100
@@ -217,7 +217,7 @@ class Posterior:
 
 
 def population_of(contrasts: Sequence[Contrast], steps: int = 30) -> Population:
-    """Fit the mixture's weights to contrasts with shrunk variances (expectation maximisation, Dirichlet prior)."""
+    """Return the mixture fitted to contrasts with shrunk variances (expectation maximisation, Dirichlet prior)."""
     import numpy as np
 
     counts = np.array(PRIOR_COUNTS)

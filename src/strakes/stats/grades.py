@@ -1,9 +1,9 @@
 """Graded answers to the questions of a run, such as "which request size is best?".
 
-``sure``: the family-wise error of all answers with this grade is 5 % (``LOOKS``, ``FINAL_ERROR``). ``likely``: the
-local false-discovery rate of this answer alone is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small
-factor of each other. ``undecided``: the data allow no other grade; the best setting is named, but not recommended. All
-functions are pure.
+``sure``: with a probability of 95 %, all answers with this grade are correct (``LOOKS``, ``FINAL_ERROR``). ``likely``:
+the probability that this answer is wrong is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small factor
+of each other. ``undecided``: all other answers, which name the best setting but do not recommend it. All functions are
+pure.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Values = Mapping[int, float]
 
 # Maximum estimated probability (7%) that a "likely" answer is wrong. A lower one leaves more answers undecided.
 LIKELY_ERROR = 0.07
-# Looks (interim analyses) after a number of blocks, with the error probability of each look. A question with a "sure"
-# answer is not measured further. The errors of all looks and of the end (FINAL_ERROR) are added (union bound), because
-# looks are dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
+# Looks (interim analyses): number of blocks -> error probability. A question with a "sure" answer is not measured
+# further. The total error is at most the sum over the looks and the final analysis (union bound). If successive blocks
+# have a correlation of 0.5, the error is up to a quarter higher.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # 5% in total with both looks
+FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with both looks is 5%.
 # A setting at most 10% slower than the best is good enough, because whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
 # Factors within which settings get the grade "alike", smallest first.
 ALIKE_WITHIN = (1.05, 1.1)
-# Minimum posterior probability, and confidence of the interval, for "alike". In simulated surveys, 5% to 8% of these
-# answers are wrong with a probability of 0.95 and without the interval, and 1% to 3% with 0.97 and the interval.
+# The grade "alike" needs this posterior probability, and intervals of this confidence within the factor. In simulated
+# surveys, 1% to 3% of these answers are wrong. With a probability of 0.95 and no interval, 5% to 8% are wrong.
 ALIKE_PROBABILITY = 0.97
-ALIKE_CONFIDENCE = 0.7  # 0.9 halves the number of these answers
+ALIKE_CONFIDENCE = 0.7  # With 0.9, half as many answers are "alike".
 # Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
 INTERVAL_CONFIDENCE = 0.9
 # Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% would take 1.4 times as long.
@@ -53,9 +53,9 @@ MOST_TIMES = 20
 
 
 def times_to_decide(low: float, high: float) -> float:
-    """Return the factor by which a comparison must last longer to have a power of 80 %, from its 90 % interval.
+    """Return how many times longer a measurement must be to decide a comparison with a power of 80 %.
 
-    The width of an interval falls with the square root of time. A difference below 10 % is treated as 10 %.
+    ``low``, ``high``: 90 % interval, which narrows with the square root of time. A smaller difference counts as 10 %.
 
     >>> round(times_to_decide(0.9, 1.4), 1), times_to_decide(1.5, 1.6)
     (8.2, 1.5)
@@ -67,7 +67,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the chosen setting with one other: ratio (above 1: chosen is better), 90 % interval, and grade."""
+    """The chosen setting compared with another: ratio (above 1: the chosen one is better), 90 % interval, grade."""
 
     level: int
     ratio: float
@@ -80,7 +80,7 @@ class Versus:
 class Answer:
     """The answer to a question: index of the ``chosen`` level, grade, and comparisons with the ``others``.
 
-    ``versus``: comparison with the worst level, which decides the grade. ``within``: for "alike", the maximum factor.
+    ``versus``: comparison with the worst level, which decides the grade. ``within``: maximum factor if "alike".
     """
 
     chosen: int
@@ -121,7 +121,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions with a "sure" answer at a look up to this block. They need no further runs."""
+    """Return the indices of questions that got a "sure" answer at a look up to ``block``. Do not measure them again."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -136,8 +136,8 @@ def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Grade all questions at the family-wise error ``error``. Holm's method ignores the ``settled`` questions."""
-    if not choices:  # a user's plan has no questions; end here, because numpy takes 50 ms to load
+    """Return the answers with a family-wise error of ``error``. ``settled``: questions that Holm's method ignores."""
+    if not choices:  # Return early: loading numpy takes 50 ms.
         return []
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
@@ -167,7 +167,7 @@ def _pairs(levels: Sequence[Values]) -> dict[tuple[int, int], Contrast]:
 
 
 class _Question:
-    """One question with the comparisons of its levels. The variances of the comparisons were shrunk."""
+    """A question with the comparisons of its levels. ``pairs``: contrasts of two levels, with shrunk variances."""
 
     def __init__(self, choice: Choice, pairs: Mapping[tuple[int, int], Contrast], population: Population) -> None:
         self._pairs = {**pairs, **{(b, a): contrast.reversed() for (a, b), contrast in pairs.items()}}
@@ -185,7 +185,7 @@ class _Question:
         self._chosen = enough[0] if choice.ordered else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # The data determined which two levels are compared, so correct for all ordered pairs (Bonferroni).
+        # The two levels were chosen from the data, so correct the p-value for all ordered pairs (Bonferroni).
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
@@ -196,7 +196,7 @@ class _Question:
         return self._population.posterior(self._pairs[one, other])
 
     def answer(self, surely: bool) -> Answer:
-        """Return the graded answer. ``surely``: by Holm's method, the worst level is significantly worse."""
+        """Return the graded answer. ``surely``: whether Holm's method found the worst level significantly worse."""
         loss = max(self._loss(level, self._chosen) for level in self._others)
         others = tuple(self._versus(level) for level in self._others)
         worst = next(one for one in others if one.level == self._worst)
@@ -230,7 +230,7 @@ class _Question:
 
 # Minimum probability (90%) that a cheaper level is good enough. A higher one chooses expensive levels more often.
 ENOUGH_PROBABILITY = 0.9
-# Maximum probabilities, for "sure" and "likely", that another level beats the chosen one by over GOOD_ENOUGH.
+# Maximum probabilities, for "sure" and "likely", that another level is better by over GOOD_ENOUGH.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 # Reports show the range of most values if its ends differ by at least this factor. No verdict depends on the factor.
-FAR_APART = 2.0  # with 1.5, up to 57% of the rates of a survey had such a range
+FAR_APART = 2.0  # With 1.5, up to 57% of a survey's rates would have such a range.
 # Interpolated intervals have up to 1.2 times their nominal error (measured for 4 to 30 values of ten distributions), so
 # they are computed for this share of the allowed error.
 ERROR_SHARE = 0.85
-# Minimum number of values for an interval. The t quantile at 90% is 2.9 with three values, and 6.3 with two.
+# Minimum number of values for an interval. With two, the t quantile at 90% would be 6.3 instead of 2.9.
 _FEWEST_WITH_INTERVAL = 3
 
 
@@ -57,7 +57,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of the values, without the smallest tenth and the largest tenth of the values.
+    """Return the range of the values without the smallest tenth and the largest tenth.
 
     Raises ValueError if there is no value, or if a value is not finite.
 
@@ -80,10 +80,10 @@ def far_apart(values: Sequence[float]) -> bool:
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the narrowest interval from k-th smallest to k-th largest value that has this confidence for the median.
+    """Return the narrowest interval between k-th smallest and k-th largest value with this confidence for the median.
 
-    Return None with too few values. The number of values must not depend on the values. The interval of times is the
-    inverse of the interval of rates, because the ranks are symmetric. Raises ValueError for a value that is not finite.
+    Return None with too few values. The number of values must not have been chosen after seeing them. Reciprocals
+    (times instead of rates) have the reciprocal interval. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -98,9 +98,9 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return an interval for the median, interpolated between order statistics, or None with too few values.
 
-    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. With fewer than 20 values, the interval is down to
-    half as wide as the exact interval, and never wider. The method is approximate, so the interval is computed for 0.85
-    of the allowed error. Measured coverage: docs/statistics.md; too low for values in two groups of equal size.
+    Method: Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. The interval is never wider than the exact
+    one; with fewer than 20 values, it can be half as wide. The method is approximate, so it gets 0.85 of the allowed
+    error. Its coverage (docs/statistics.md) is too low if the values form two groups of equal size.
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -122,8 +122,8 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return an interval for the median or, with too few values for that, a t interval of the logarithms.
 
-    For a confidence of 0.9, fewer than five values are too few. Return None with fewer than three values, or for a t
-    interval with a value that is not positive.
+    At a confidence of 0.9, three or four values get the t interval. Return None with fewer than three values, or if the
+    t interval would need the logarithm of a value that is not positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))

@@ -1,10 +1,10 @@
 """Level shifts of a short series of autocorrelated runs, such as nightly benchmarks.
 
-PELT on ranks proposes the shifts (:func:`strakes.stats.change.segments`). Each proposed shift is tested on the two
+PELT proposes shifts in the ranks of the runs (:func:`strakes.stats.change.segments`). Each is tested on its two
 adjacent levels, with outliers clipped. The statistic is the largest t statistic of all splits, deflated by the
 autocorrelation of the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). The p-value comes from
 simulated first-order autoregressions. Few runs do not determine the autocorrelation, so the largest p-value over
-several autocorrelations counts. The weakest shift is dropped until all others are significant (Bonferroni).
+several autocorrelations counts. The weakest shift is dropped until all that remain are significant (Bonferroni).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of runs of a level. The median of five runs has an interval at 90%, the median of four has none.
+# Minimum number of runs at one level. The median of five runs has an interval at 90%, the median of four has none.
 SHORTEST = 5
-# Simulated autocorrelations. A shift must be significant for each. Nightly runs on production systems show up to 0.7.
+# Simulated autocorrelations. A shift must be significant for all. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-_SIMULATED = 4000  # number of simulated series: 20 of them exceed the quantile _FAR; the time grows in proportion
+_SIMULATED = 4000  # Number of simulated series. 20 of them exceed the quantile _FAR. Run time is proportional.
 # Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
 _NEAR, _FAR = 0.05, 0.005
 # Clip values at this number of standard deviations of the noise. 0.3% of normal noise is farther from the level.
@@ -33,7 +33,7 @@ _CLIP = 3.0
 
 @dataclass(frozen=True)
 class LevelShift:
-    """A change of level. Run ``index`` is the first on the new level. ``before``, ``after``: medians of both levels."""
+    """A change of level. Run ``index`` is the first on the new level. ``before``, ``after``: medians of the levels."""
 
     index: int
     before: float
@@ -42,9 +42,9 @@ class LevelShift:
 
 
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
-    """Return the shifts in order of time. ``error``: probability of finding a shift in a series without shifts.
+    """Return the level shifts of a series in time order. ``error``: probability of a shift in a series without any.
 
-    ``shortest``: minimum number of runs of a level. Raises ValueError for an empty series.
+    ``shortest``: minimum number of runs at one level. Raises ValueError for an empty series.
 
     >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(shift.index, shift.before, shift.after) for shift in found]
@@ -75,7 +75,7 @@ def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = S
 
 
 def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
-    """Return the size of a shift in the middle of a series like ``values`` that is found with a probability of 80 %.
+    """Return the smallest shift in the middle of a series like ``values`` that is found with a probability of 80 %.
 
     Scatter and autocorrelation are estimated from ``values``. A simulation allows for the errors of both estimates.
 
@@ -115,7 +115,7 @@ def _p_value(series: NDArray[np.float64], shortest: int) -> float:
 
 
 def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """For each row, return the largest t statistic of all splits, deflated by the autocorrelation of the residuals."""
+    """Return the largest t statistic of all splits of each row, deflated by the autocorrelation of the residuals."""
     import numpy as np
 
     largest, residuals = _best_split(series, shortest)
@@ -150,7 +150,7 @@ def _autocorrelation(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
-    """For each autocorrelation, return two quantiles (_NEAR, _FAR) of the statistic in series without a shift."""
+    """Return two quantiles (_NEAR, _FAR) of the statistic in series without a shift, for each autocorrelation."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -186,7 +186,7 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
 
 
 def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """For each row, return an estimate of the standard error of the difference between both halves of a series."""
+    """Return the estimated standard error of the difference between the halves of a series, for each row."""
     import numpy as np
 
     _, residuals = _best_split(series, shortest)
@@ -198,7 +198,7 @@ def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
-    """Return the detectable shift in units of the standard error. That error is estimated from another such series."""
+    """Return the detectable shift, in units of the standard error as estimated from an independent series."""
     import numpy as np
 
     generator = np.random.default_rng(runs)

@@ -1,7 +1,7 @@
-"""Imbalance of directories that a hash spreads over targets: balls into bins, by the normal approximation.
+"""Expected imbalance of directories that a hash distributes over targets (balls into bins, normal approximation).
 
-If c is the mean of the largest of m independent standard normal values (Tippett, Biometrika 17 (1925) 364), the busiest
-of m targets has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
+The busiest of m targets has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
+c is the mean of the largest of m independent standard normal values (Tippett, Biometrika 17 (1925) 364).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 
 def busiest_load(directories: int, targets: int) -> float:
-    """Return the expected load of the busiest target, divided by its load in an even split.
+    """Return the expected load of the busiest target, divided by the mean load of all targets.
 
     >>> round(busiest_load(6, 3), 2), round(busiest_load(600, 3), 2)
     (1.6, 1.06)
@@ -19,7 +19,7 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return the number of directories with which the busiest target has at most ``excess`` more than an even share.
+    """Return the minimum number of directories that keep the busiest target within 1 + ``excess`` times the mean load.
 
     >>> directories_within(0.1, 3)
     215

@@ -2,8 +2,8 @@
 
 All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
 (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
-same scatter. For all verdicts together to be correct with the requested confidence, each interval has a higher one
-(Bonferroni): for ten cells at 90 %, each interval has 99 %, which takes at least eight runs.
+same scatter. The requested confidence is for all verdicts together, so each single interval has a higher one
+(Bonferroni). For example, ten cells at 90 % need intervals at 99 %, which take at least eight runs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Share by which two runs must differ to count as different. Nine of ten pairs of runs of one system differ by less:
-# whole runs scatter by 14% (docs/statistics.md), which the values within a run do not show.
+# Minimum relative difference between two single runs that counts. Nine of ten pairs of runs on an unchanged system
+# differ by less. Whole runs scatter by 14% (docs/statistics.md), which is not visible within a run.
 ONE_PAIR = 0.4
 # Minimum number of batches of a run. Fewer batches have no interval at 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices of a run; their medians show slow changes. Twice the number would show scatter of values.
+# Number of time slices of a run. Their medians show slow changes; those of shorter slices would show scatter.
 _PARTS = 4
 
 # A function that returns the ratio of two settings with an interval of the given confidence.
@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with its verdict and grade. ``needs``: what an INCONCLUSIVE verdict lacks, as text; "" for others."""
+    """One ratio with its verdict and grade. ``needs``: text on the data that an INCONCLUSIVE verdict lacks, else ""."""
 
     verdict: Verdict
     ratio: Estimate
@@ -50,11 +50,11 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b over the blocks that both settings share, with the interval of the trimmed mean.
+    """Return the ratio a / b over the common blocks of two settings, with the interval of the trimmed mean.
 
-    The values are by block number. A disturbance of a whole block (drift, another user's job) cancels. There is no
-    interval with fewer than three common blocks, or with a value that is not positive. Raises ValueError without a
-    common block.
+    ``a``, ``b``: values by block number. A disturbance of a whole block (drift, another user's job) cancels. The
+    interval is None with fewer than three common blocks, or with a value that is not positive. Raises ValueError
+    without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -69,10 +69,10 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """Return the ratio of the medians of two sets of runs without common blocks. ``runs``: size of the smaller set.
+    """Return the ratio of the medians of two sets without common blocks. ``runs``: size of the smaller set.
 
-    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693). There
-    is no interval if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
+    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693). The
+    interval is None if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
 
     >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
     2.0
@@ -100,8 +100,8 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
     """Return the verdict that the interval of a ratio allows.
 
     SAME: the interval lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on
-    one side of 1, but not within the margin. INCONCLUSIVE: all other cases, and ratios without an interval. Raises
-    one side of 1, but not within the margin. INCONCLUSIVE: in all other cases, and without an interval. Raises
+    one side of 1, but not within the margin. INCONCLUSIVE: all other ratios, and ratios without an interval. Raises
+    ValueError for a negative margin.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -143,7 +143,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
     """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: differences below this share are INCONCLUSIVE. Raises ValueError for a negative margin.
+    ``least``: a ratio that may be closer to 1 than this share is INCONCLUSIVE. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -172,13 +172,13 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a``: the values of two single runs, in order of time.
+    """Return a function that estimates the ratio of run ``b`` to run ``a`` from their values in time order.
 
-    A disturbance of seconds slows several successive values, which makes them dependent. Long series are therefore
-    compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance that
-    outlasts a run is not visible within the run, so the variance between runs is estimated from the differences between
-    time slices of a run. That variance is not divided by the number of slices: on a machine that changes slowly, means
-    over longer times scatter no less (measured in docs/statistics.md).
+    A disturbance of seconds slows several successive values, so they are dependent. Long series are therefore split
+    into batches, and the medians of the batches are compared (batch means: Law and Kelton, Simulation Modeling). A
+    longer disturbance is not visible within a run, so the variance between runs is estimated from the medians of time
+    slices. It is not divided by the number of slices: on a machine that changes slowly, means over longer times scatter
+    no less (docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -199,7 +199,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of ``number`` batches in time order, or the values if a batch would have fewer than two.
+    """Return the medians of ``number`` successive batches, or all values if a batch would have fewer than two.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -211,25 +211,25 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a``. Each value of both sets is the median of one run.
+    """Return a function that estimates the ratio of set ``b`` to set ``a``. Each value is the median of one run.
 
-    The scatter of the values includes the differences between runs.
+    The scatter of the values includes differences between runs.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a`` over their common blocks. Values are by block."""
+    """Return a function that estimates the ratio of ``b`` to ``a`` (values by block) over their common blocks."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
-    """Return, for each block that measured every cell, the geometric mean of the values of the block.
+    """Return the geometric mean of all cells for each block in which every cell was measured.
 
-    ``cells``: for each cell, its values by block, and whether lower is better; such values are inverted. A disturbance
-    of a whole block remains in the result.
+    ``cells``: for each cell, its values by block, and whether lower is better; such values are inverted. Unlike in a
+    ratio, a disturbance of a whole block does not cancel.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

@@ -1,4 +1,4 @@
-"""A least-squares line through values by size, and its extrapolation (Draper and Smith, chapter 1)."""
+"""Extrapolate a least-squares line through values by size (Draper and Smith, Applied Regression Analysis, ch. 1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at the smallest and largest size. With 3, the variance has an error of 100%, with 2 of 140%.
+# Minimum number of values at either end. The standard error of a variance is 100% with three values, 140% with two.
 FEWEST = 3
 
 
@@ -21,7 +21,7 @@ class Forecast:
 
 
 def forecast(points: Sequence[tuple[float, float]], at: float, confidence: float) -> Forecast | None:
-    """Extrapolate a line through points (size, value) to ``at``. Return None if an end has fewer than three values.
+    """Return the value at size ``at`` from points (size, value), or None with fewer than three points at an end.
 
     >>> found = forecast([(1, 3.0), (1, 3.1), (1, 3.2), (200, 5.1), (200, 5.0), (200, 4.9)], 2000, 0.9)
     >>> round(found.value, 1), found.low < 22 < found.high

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4  # three measured levels would determine the three coefficients, but not check the law
-RESAMPLES = 500  # bootstrap samples; each end of a 90% interval has a standard error of 9% of a standard deviation
+FEWEST_LEVELS = 4  # Minimum number of levels. With three, the three coefficients would always fit.
+RESAMPLES = 500  # Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
 # Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
 
@@ -58,9 +58,9 @@ class Scalability:
 
     Coefficients of resampled laws may be negative: setting them to zero would bias extrapolated rates downwards. The
     coefficients of the law itself are not negative, and every interval includes the law's value. ``worst_residual``:
-    the largest relative distance of a measured median from the law. Above the scatter of the runs, the law does not
-    describe this system. Above 5 %, something else may limit the rate, which may then stay constant beyond the measured
-    range.
+    the largest relative distance of a measured median from the law. If it exceeds the scatter of the runs, the law does
+    not describe this system. If it exceeds 5 %, something else may limit the rate, so the interval includes a constant
+    rate beyond the measured range.
     """
 
     law: Law
@@ -81,11 +81,11 @@ class Scalability:
 
     @property
     def peak(self) -> Interval:
-        """Return the interval of the number of clients with the highest rate. Infinite end: no decrease was shown."""
+        """Return the interval of the number of clients with the highest rate. Infinite end: no decrease was seen."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
-        """Return the interval of the rate. Above ``measured_up_to`` clients, a new bottleneck would invalidate it."""
+        """Return the interval of the total rate of ``clients`` clients, if no new bottleneck appears."""
         interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
         if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
             return interval
@@ -100,9 +100,9 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Fit the law to the rates by number of clients. The resampling is deterministic.
+    """Return the law fitted to the rates of runs by number of clients. Resampling has a fixed seed.
 
-    Raises ValueError for fewer than four numbers of clients, or for a rate that is not positive.
+    Raises ValueError for fewer than four different numbers of clients, or for a rate that is not positive.
 
     >>> found = fit({clients: [Law(100.0, 0.05, 0.001).rate(clients)] * 5 for clients in (1, 2, 4, 8, 16, 32)})
     >>> round(found.law.contention, 4), round(found.law.coherency, 5), round(found.law.peak, 1)
@@ -113,7 +113,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
     clients = sorted(rates)
     if len(clients) < FEWEST_LEVELS or clients[0] < 1:
-        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} numbers of clients, one of them 1")
+        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} numbers of clients, all above zero")
     if any(in_order(rates[number])[0] <= 0 for number in clients):
         raise ValueError("the scalability law needs rates above zero")
     generator = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[
 def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
     import numpy as np
 
-    # An extreme resample may result in a negative time of the first client. Replace such a time by a very small one.
+    # An extreme resample can give a single client a negative time per operation. Replace it by a very small one.
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]

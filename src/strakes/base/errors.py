@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Error messages are cut after this number of characters (50 rows of a terminal), because they may quote input of any
-# length. Twice the number would fill two screens and hide the beginning of the message.
+# Lines of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
+# Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
-BROKEN_PIPE_STATUS = 141  # what shells report for a program that SIGPIPE ended
+BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 
 
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -42,7 +42,7 @@ class StrakesError(Exception):
         return "; ".join([self.what, *self._reasons()])
 
     def lines(self) -> list[str]:
-        """Return the lines of the error to print."""
+        """Return the error as lines to print."""
         shown = [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
         return [
             text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}... ({len(text)} characters)"
@@ -61,7 +61,7 @@ class MeasurementError(StrakesError):
 
 
 class ServersDeadError(MeasurementError):
-    """The servers of the file system did not answer for so long that the command was ended."""
+    """The servers of the file system did not answer within the time limit, so the command was ended."""
 
 
 class BadInputError(StrakesError):
@@ -71,11 +71,11 @@ class BadInputError(StrakesError):
 
 
 class PerhapsDamagedError(BadInputError):
-    """Stored data cannot be read: it was damaged, or strakes has a bug; see ``__cause__``."""
+    """Stored data cannot be read: they are damaged, or strakes has a bug. ``__cause__`` is the original error."""
 
 
 class EnvironmentLacksError(StrakesError):
-    """The machine lacks something strakes needs."""
+    """The machine lacks a program, package or file that strakes needs."""
 
     exit_status = 3
 

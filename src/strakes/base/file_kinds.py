@@ -20,7 +20,7 @@ class FileKind(NamedTuple):
     pattern: str = ""
 
 
-# Kinds of TOML files, each by a top-level key or table that no other kind has.
+# Kinds of TOML files by the top-level key or table that only this kind has.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Kinds of other files; the first pattern that matches decides. Patterns match blanks within a single line: over several
-# lines, the time would grow with the square of the number of blanks.
+# Other kinds of files. The first matching pattern decides. No pattern matches blanks across lines, because that would
+# take time proportional to the square of their number.
 OTHER_KINDS = {
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
@@ -59,13 +59,13 @@ OTHER_KINDS = {
         r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)[ \t]*:",
     ),
 }
-# The first line that is neither empty nor a comment: a table, or a key with a value.
+# In TOML, the first line that is neither empty nor a comment is a table, or a key with a value.
 _BEGINS_TOML = re.compile(r"""(?:[ \t]*(?:#.*)?\r?\n)*+[ \t]*(?:\[|[\w.'"-]+[ \t]*=)""")
 _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return the key in ``TOML_KINDS`` or ``OTHER_KINDS`` and the kind of a file, or None if the kind is unknown."""
+    """Return the kind of a file with its key in ``TOML_KINDS`` or ``OTHER_KINDS``, or None if it is unknown."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -80,9 +80,9 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError that names the right command if a file is of another kind than ``wanted``.
+    """Raise BadInputError if a file is of another kind than ``wanted``. The error names the command for that kind.
 
-    ``name``: the wanted kind in the message. Between kinds of TOML files, only :func:`read_toml` distinguishes.
+    ``name``: the wanted kind in the message. All TOML files are accepted; :func:`read_toml` distinguishes them.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

@@ -1,8 +1,8 @@
-"""Open and replace files safely: never follow a link, wait for a pipe or write to a device of another user.
+"""Open and replace files safely, even if another user plants links, pipes or devices.
 
 Every path is resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Links of this user and
 of root are followed; a link of another user raises PlantedFileError. Files in stores ("kept" files) must be regular,
-must have a single hard link, and are never opened through a symbolic link. All on a FUSE mount belongs to its mounter.
+and are never opened through a symbolic link. On a FUSE mount of another user, all files count as files of that user.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FUSE = 0x65735546  # type of the file system, from the manual page statfs(2)
-_MOST_LINKS = 40  # maximum number of links in a path, as in the kernel (manual page path_resolution(7))
+_FUSE = 0x65735546  # Type of FUSE file systems in statfs(2).
+_MOST_LINKS = 40  # Maximum number of links in a path, as in the kernel (path_resolution(7)).
 
 
 class PlantedFileError(PermissionError):
-    """Another user could have put this file, directory or link there as a trap."""
+    """A file, directory or link that another user may have planted."""
 
     def __init__(self, why: str, path: Path | str) -> None:
         super().__init__(errno.EACCES, why, str(path))
 
 
 def default_root() -> Path:
-    """Return the store's directory: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
+    """Return the directory of the store: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
     if chosen := os.environ.get("STRAKES_STORE"):
         return Path(chosen).expanduser().absolute()
     data_home = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(data_home):  # the XDG specification says to ignore relative paths
+    if os.path.isabs(data_home):  # The XDG specification says to ignore relative paths.
         return Path(data_home) / "strakes"
     try:
         return Path.home() / ".local" / "share" / "strakes"
@@ -51,7 +51,7 @@ def default_root() -> Path:
 
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
-    """Yield a descriptor, and close it."""
+    """Yield a descriptor, and close it after the body."""
     try:
         yield descriptor
     finally:
@@ -59,16 +59,16 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def owner_of(descriptor: int) -> int:
-    """Return the user who controls an open file: its owner, or the user who mounted its FUSE file system.
+    """Return the number of the user who controls an open file: its owner, or the user who mounted it by FUSE.
 
-    Such a file system shows any owner and mode. Return -1 if its mount is not in the list of mounts any more.
+    A FUSE server can show any owner. Only servers of this user and of root are trusted. Return -1 after an unmount.
     """
     import ctypes
 
     status = os.fstat(descriptor)
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
-    about = (ctypes.c_long * 32)()  # more than a struct statfs, whose first member is the type
-    # Only root mounts FUSE file systems with a device (fusermount3(1)). The server of one can refuse fstatfs().
+    about = (ctypes.c_long * 32)()  # Larger than a struct statfs. The first member is the type.
+    # Only root can mount FUSE file systems with a device (fusermount3(1)). A FUSE server can refuse fstatfs().
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid
@@ -84,10 +84,10 @@ def owner_of(descriptor: int) -> int:
 
 
 def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
-    """Return a descriptor of a directory. ``make``: mode for creating missing directories; 0: do not create them.
+    """Return a descriptor of a directory. ``make``: mode of missing directories to create; 0: create none.
 
-    Raises PlantedFileError if the path contains a link of another user or, with ``guarded``, a directory that is not
-    this user's or root's, or in which others can replace what is there; OSError if the directory cannot be opened.
+    Raises PlantedFileError if the path contains a link of another user. With ``guarded``, also raises it if another
+    user owns a directory of the path or can replace its files. Raises OSError if the directory cannot be opened.
     """
     with _directory(path, make=make, guarded=guarded) as directory:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
@@ -100,7 +100,7 @@ def make_directory(path: Path) -> None:
 
 
 def make_new_directory(path: Path) -> None:
-    """Create a directory with mode 0700. Raises FileExistsError if the name is taken, OSError for other failures."""
+    """Create a directory with mode 0700. Raises FileExistsError if the name exists, else OSError."""
     with _directory(path.parent) as parent:
         os.mkdir(path.name, 0o700, dir_fd=parent)
         _sync(parent)
@@ -119,7 +119,7 @@ def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[
 def _walk(
     directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path, guarded: bool = False
 ) -> int:
-    """Resolve ``parts`` from ``directory``, close it, and return a descriptor. An OSError shows the path ``name``."""
+    """Return a descriptor of ``parts`` below ``directory``, and close ``directory``. ``name``: path in an OSError."""
     left = list(reversed(parts))
     links = 0
     try:
@@ -150,7 +150,7 @@ def _walk(
 
 
 def _require_guarded(directory: int, trusted: Collection[int]) -> None:
-    """Raise PlantedFileError if a user who is not trusted can replace what is in the directory."""
+    """Raise PlantedFileError if a user outside ``trusted`` can replace files in the directory."""
     status = os.fstat(directory)
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
     if free or owner_of(directory) not in trusted:
@@ -177,7 +177,7 @@ def _step(part: str, directory: int, *, make: int) -> int:
 
 
 def _target(link: int, trusted: Collection[int], part: str) -> str:
-    """Return the target of an open link, and close the link. Raises PlantedFileError if its owner is not trusted."""
+    """Return the target of an open link, and close the link. Raises PlantedFileError if the owner is not trusted."""
     with closing(link):
         owner = owner_of(link)
         if owner not in trusted:
@@ -230,7 +230,7 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
 
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Overwrite a file in place, so a reader can see half of the content. Raises as :func:`open_kept`."""
+    """Overwrite a file in place. Readers may see a part of the content. Raises the errors of :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         os.fchmod(file.fileno(), mode)
@@ -238,20 +238,20 @@ def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
 
 
 def write_kernel_file(path: Path, text: str) -> None:
-    """Write to a file in /proc or /sys, without creating or truncating it. Raises as :func:`open_kept`."""
+    """Write to a file in /proc or /sys, without creating or truncating it. Raises the errors of :func:`open_kept`."""
     with closing(open_kept(path, os.O_WRONLY)) as descriptor:
         os.write(descriptor, os.fsencode(text))
 
 
 def replace_kept(path: Path, content: bytes) -> None:
-    """Replace a file: after a crash, it has either the old content or all the new content. Raises OSError."""
+    """Replace a file atomically: after a crash, it has the old or the new content. Raises OSError."""
     with _directory(path.parent) as directory:
         _replace(path.name, content, 0o600, directory)
         _sync(directory)
 
 
 def create_kept(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Create a file and its whole content in one step. Raises FileExistsError if the name is taken, OSError."""
+    """Create a file with its content atomically. Raises FileExistsError if the name exists, else OSError."""
     with _directory(path.parent) as directory, _fresh(content, mode, directory) as fresh:
         os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
         _sync(directory)
@@ -272,16 +272,16 @@ def remove_kept(path: Path) -> None:
 
 
 def read_kept(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file in a store. Raises BadInputError if it is too large, else as :func:`open_kept`."""
+    """Return the content of a file in a store. Raises BadInputError if too large, and errors of :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
         return read_whole(file, path, most_bytes)
 
 
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
-    """Open a file for reading. Strakes acts on the content with this user's rights, so nobody else must control it.
+    """Open a file that only this user controls, because strakes acts on its content with this user's rights.
 
-    The file and its directory must belong to this user and be writable by nobody else; the file must have one hard
-    link. Raises BadInputError otherwise (``what``: the file's name in the message), OSError if it cannot be opened.
+    Raises BadInputError if the file or its directory belongs to another user or is writable for others, or if the file
+    has several hard links. ``what``: the file's name in the message. Raises OSError if it cannot be opened.
     """
     user = os.geteuid()
     with _directory(path.parent) as directory:
@@ -310,7 +310,7 @@ def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading, without waiting even if the path is a pipe.
+    """Open a regular file for reading. Do not block if the path is a pipe.
 
     Raises BadInputError for a pipe, device or directory, OSError if the path cannot be opened.
     """
@@ -325,18 +325,18 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")  # from here on, the file object closes the descriptor
+    return os.fdopen(descriptor, "rb")  # The file object closes the descriptor.
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
-    """Return the content of an open file. Raises BadInputError if it is too large or has no end, OSError."""
+    """Return the content of an open file. Raises BadInputError if it is too large or would block, OSError."""
     content = bytearray()
-    # Files in /proc have a size of 0. What others append to a file while it is read is left out.
+    # Files in /proc have a size of 0. Data that are appended during the read are ignored.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
         piece = file.read(size - len(content) if size else _PIECE_BYTES)
         if piece is None:
-            # The read would have to wait, as for some files in /proc.
+            # The read would block, as for some files in /proc.
             raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
         if not piece:
             return bytes(content)
@@ -347,8 +347,8 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
     """Return the content of a regular file.
 
-    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read. In the last case,
-    the error has the texts ``what`` and ``remedy``.
+    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read. ``what``,
+    ``remedy``: texts of the error if it cannot be read.
     """
     try:
         with open_regular(path) as file:
@@ -358,7 +358,7 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
 
 
 def read_below(root: Path, name: str, most_bytes: int) -> bytes:
-    """Return the content of a file below ``root``; links cannot lead outside (as RESOLVE_IN_ROOT of openat2(2)).
+    """Return the content of a file below ``root``. Links cannot lead outside (as with RESOLVE_IN_ROOT in openat2(2)).
 
     Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read.
     """
@@ -372,8 +372,8 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # The directories from ``root`` to the current one. Their owner can move the current one outside, where ".." would
-    # lead outside, too. So ".." goes back to the one before.
+    # Descriptors of the directories from ``root`` to the current one. ".." is never opened but pops the last
+    # descriptor, because the owner could move the current directory outside of ``root``.
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0
@@ -405,7 +405,7 @@ def _open_below(root: Path, name: str) -> int:
 
 
 def real_path(path: Path) -> Path:
-    """Return a path without links, or as it is if somebody exchanges a part of it meanwhile."""
+    """Return the path without symbolic links, or the absolute path if it changes during the look-up."""
     try:
         return Path(os.path.realpath(path))
     except OSError:
@@ -423,12 +423,12 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # the links form a circle: replace one of them
+    with _directory(path.parent) as directory:  # The links form a circle, so replace one of them.
         _replace(path.name, content, None, directory)
 
 
 def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
-    """Replace a file below a directory atomically; missing directories are created. Raises OSError.
+    """Replace a file below a directory atomically, and create missing directories. Raises OSError.
 
     Links below ``top`` are never followed, even if they belong to root.
     """
@@ -441,9 +441,9 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
-    """Write a file and return None. If the file is a trusted link, write nothing and return the target of the link.
+    """Write a file and return None. If the name is a trusted link, only return the target of the link.
 
-    The name is looked up a single time, because the owner of the directory could replace the file in between.
+    The name is looked up once, because the owner of the directory could replace the file between two look-ups.
     """
     try:
         found = os.open(name, _LINK, dir_fd=directory)
@@ -459,9 +459,9 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # Write to a device or pipe. Links such as /proc/PID/fd/N are opened by name: the open file may have no path.
+        # Write to a device or pipe. Open a link /proc/PID/fd/N by name: the open file may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
-        # O_NONBLOCK: a pipe that nobody reads is an error (ENXIO), not a wait without end.
+        # With O_NONBLOCK, a pipe without a reader is an error (ENXIO) instead of an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with os.fdopen(os.open(way[0], flags, dir_fd=way[1]), "wb") as file:
             os.set_blocking(file.fileno(), True)
@@ -477,14 +477,14 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 
 @contextmanager
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
-    """Yield the name of a new file with this content. After the body, the file is removed unless it was renamed."""
+    """Yield the name of a new file with this content. Remove the file after the body, unless it was renamed."""
     name = f".strakes-{os.urandom(8).hex()}"
     descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            # By descriptor, because the owner of the directory could have replaced the file by a link.
+            # Not by name, because the owner of the directory could have replaced the file by a link.
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         yield name

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def to_json(document: object, **style: Any) -> str:
-    """Return the document as JSON; numbers that are not finite become null. ``style``: arguments of json.dumps.
+    """Return the document as JSON text, with null for NaN and infinity. ``style``: arguments of json.dumps.
 
     >>> to_json({"low": 1.5, "high": float("inf")})
     '{"low": 1.5, "high": null}'

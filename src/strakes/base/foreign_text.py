@@ -15,15 +15,15 @@ from collections.abc import Sequence
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# A user with a password before a host without a scheme, as in sources of mounts, also in the quotes of other programs.
-# After two slashes, a password can contain a slash. The limits are as below.
+# A user with a password before a host without a scheme, as in the source of a mount, also inside quotation marks. After
+# two slashes, a password can contain a slash. Lengths are limited to bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# The value of an option or a variable with a secret name. After -p, up to five digits are a port. The limits of length
-# and the word boundaries keep the time proportional to the length of the text, which may be any input.
+# The value of an option or variable whose name says that it is secret. After -p, up to five digits are a port. Limited
+# lengths and word boundaries keep the matching time proportional to the length of the text, which may be hostile.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?(?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY)[\w.-]{0,200}=)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
@@ -36,7 +36,7 @@ _SECRET = re.compile(
 
 
 def for_terminal(text: object) -> str:
-    r"""Return the text as one line; characters that control a terminal or change the reading direction are escaped.
+    r"""Return the text as one line. Escape characters that control a terminal or change the reading direction.
 
     >>> print(for_terminal("a\x1b[31mb\nc\u202e"))
     a\x1b[31mb\nc\u202e
@@ -59,20 +59,20 @@ def escaped(text: str, kept: str = "\n\r\t") -> str:
 
 
 def for_shell(line: str) -> str:
-    """Quote the words of a command line, so that it is a single command without substitution or redirection.
+    """Return a command line with quoted words: a single command without substitution or redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"
     """
     try:
         words = shlex.split(line)
-    except ValueError:  # a quote that is not closed
+    except ValueError:  # unbalanced quotation marks
         words = line.split()
     return for_terminal(shlex.join(words))
 
 
 def shell_line(words: Sequence[str]) -> str:
-    r"""Return the words quoted as a command line for bash; invisible characters and invalid bytes become codes.
+    r"""Return the words quoted as a command line for bash. Escape invisible characters and invalid bytes.
 
     >>> print(shell_line(["rm", "a b", "new\nline", "bad\udcff'"]))
     rm 'a b' $'new\x0aline' $'bad\xff\''
@@ -86,7 +86,7 @@ def _quoted_bytes(word: bytes) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Hide values whose names say that they are secret, and reduce each address to its scheme and host.
+    """Return the text without values of secret names (password, token, key). Shorten URLs to scheme and host.
 
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
@@ -97,7 +97,7 @@ def without_secrets(text: str) -> str:
 
 
 def source_without_secrets(source: str) -> str:
-    """Hide users, passwords and queries in the source of a mount. Keep text after a "=", which is usually a path.
+    """Return the source of a mount without user, password and query. Text after a "=" is kept: usually a path.
 
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
@@ -113,12 +113,12 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # A password can contain a slash or an @. The host is then unknown.
+    # A password can contain a slash or an @, which makes the host unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """Return a command of the user as a shell would read it, without secrets."""
+    """Return a command quoted for a shell, without secrets."""
     return without_secrets(shlex.join(words))
 
 
@@ -128,14 +128,15 @@ def command_line() -> tuple[str, ...]:
 
 
 def for_csv(value: object) -> object:
-    """Return the value for a CSV cell, so that spreadsheets do not evaluate it as a formula; numbers stay numbers.
+    """Return the value for a CSV cell, safe from evaluation as a formula by spreadsheets. Numbers stay numbers.
 
     >>> for_csv("=1+1"), for_csv(-1.5)
     ("'=1+1", -1.5)
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip leading white space and invisible characters. File names need not be UTF-8, CSV files must.
+    # Some spreadsheets skip leading white space and invisible characters. CSV must be UTF-8, but file names need not
+    # be.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
-    text = escaped(value, kept="\n\t")  # programs differ in whether a carriage return ends a row
+    text = escaped(value, kept="\n\t")  # Some programs end a row at a carriage return.
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

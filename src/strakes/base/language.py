@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first one that is set decides (locale(7))
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # The first one that is set decides (locale(7)).
 _chosen = [ENGLISH]
 
 
@@ -25,7 +25,7 @@ def wanted(environment: Mapping[str, str]) -> str:
 
 
 def choose(language: str) -> None:
-    """Set the language of all following texts of this process."""
+    """Set the language of this process."""
     _chosen[0] = language
 
 
@@ -36,7 +36,7 @@ def current() -> str:
 
 @contextmanager
 def english() -> Iterator[None]:
-    """Use English in the body, for example for a document that programs read."""
+    """Use English inside the body, for example for a document that programs read."""
     before = current()
     choose(ENGLISH)
     try:
@@ -46,7 +46,7 @@ def english() -> Iterator[None]:
 
 
 def gettext(message: str, **values: object) -> str:
-    """Return a message in the language in use, or in English if it has no translation. ``values`` fill its fields.
+    """Return the translation of an English message, or the message if it has none. ``values`` fill its fields.
 
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'
@@ -58,7 +58,7 @@ def gettext(message: str, **values: object) -> str:
 
 
 def _joined(text: str, values: Mapping[str, object]) -> str:
-    """Remove the blank before or after a field of a translation if the value has a wide character on that side.
+    """Return a translation without the blanks around fields whose values begin or end with a wide character.
 
     >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
     '写 {size} 的{what}时'
@@ -82,7 +82,7 @@ def ngettext(one: str, several: str, count: int, **values: object) -> str:
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return English message -> translation. The catalogue is read when the language is first used."""
+    """Return English message -> translation, read from the language's .po file."""
     from importlib.resources import files
 
     from babel.messages.pofile import read_po

@@ -1,4 +1,4 @@
-"""Start modules of strakes as processes; find processes and identify them by their start time."""
+"""Start modules of strakes as processes. Find processes, and identify them by their start time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _STARTED_BY = "STRAKES_STARTED_BY"
 # The bit of SIGKILL in SigPnd, the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
-# Kernel functions where FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+# Kernel functions in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
     "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
@@ -38,12 +38,11 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
 def secure_environment() -> None:
-    """Remove from the environment what would make programs read or run files of other users.
+    """Clean the environment, so that no program reads or runs files of other users.
 
-    PATH loses relative directories. HOME, if others can write there, becomes the home directory of the effective user;
-    the store stays where it is. Tools of Ceph, which also search the current directory, are told their configuration.
-    Temporary files go where others cannot replace them. A TZ that is a day or more from UTC, which Python refuses,
-    becomes UTC.
+    PATH loses relative directories. If others can write to HOME, it becomes the home directory of the effective user;
+    the store is not moved. CEPH_CONF is set, because tools of Ceph also search the current directory. TMPDIR becomes a
+    directory whose files others cannot replace. A TZ a day or more from UTC becomes UTC, because Python refuses it.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"
@@ -69,9 +68,9 @@ def secure_environment() -> None:
 
 
 def is_own_directory(path: str, *, sticky: bool = False) -> bool:
-    """Return whether a directory and those above it belong to this user or to root, and nobody else can write to it.
+    """Return whether a directory and its parents belong to this user or root, and nobody else can write to them.
 
-    Others may write to directories above it that are sticky and, with ``sticky``, also to itself if it is.
+    Parents with the sticky bit may be writable for others. With ``sticky``, this also applies to the directory.
     """
     try:
         directory = open_directory(Path(path), guarded=True)
@@ -83,13 +82,13 @@ def is_own_directory(path: str, *, sticky: bool = False) -> bool:
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Return the exit status of a child as soon as it ends; ``Popen.wait`` with a limit checks only every 50 ms.
+    """Return the exit status of a child as soon as it ends. ``Popen.wait`` with a timeout polls every 50 ms.
 
     Raises subprocess.TimeoutExpired after ``timeout_s`` seconds.
     """
     try:
         ended = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):  # Linux before 5.3, or the child was already waited for
+    except (AttributeError, OSError):  # Linux before 5.3, or the exit status was already collected.
         return child.wait(timeout_s)
     with closing(ended):
         poll = select.poll()
@@ -102,25 +101,25 @@ def engine_path() -> Path:
     """Return the path of the engine: $STRAKES_ENGINE if set, else the engine inside the package."""
     if chosen := os.environ.get("STRAKES_ENGINE"):
         return Path(chosen)
-    # An editable installation has two directories: one of the sources, and one of what was built.
+    # An editable installation has one directory with the sources and one with the built files.
     places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
     return next(filter(Path.exists, places), places[0])
 
 
 def python_module(module: str, *words: str) -> list[str]:
-    """Return the command that runs a module of strakes without importing from the current directory.
+    """Return a command that runs a module of strakes and never imports from the current directory.
 
-    ``python -m`` alone searches that directory first, so a user who can write to it could make root run his code.
+    ``python -m`` searches the current directory first, where another user may have planted code.
     """
     module_file = Path(__file__).resolve()
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # -I ignores packages in the user's site directory, so it cannot be used if strakes is installed there.
+    # -I ignores the user's site directory, so use -P if strakes is installed there.
     isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Split the command that an option gives into words. Raises BadInputError for unbalanced quotes and no words."""
+    """Return the words of a command given as an option. Raises BadInputError for unbalanced quotes or no words."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -134,8 +133,8 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
     """Yield the process id and arguments of each process of this user or of root that runs a program.
 
-    Processes of other users are ignored, as they can have any name and arguments; so are setuid programs that another
-    user started.
+    Processes of other users are ignored, because their names and arguments can be false. The same applies to setuid
+    programs started by another user.
     """
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
         with suppress(OSError):
@@ -149,19 +148,19 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def process_start(pid: int) -> int | None:
-    """Return the start of a process in clock ticks since boot (field 22 of proc_pid_stat(5)); None if it has ended."""
+    """Return the start of a process in clock ticks since boot (proc_pid_stat(5), field 22), or None if it has ended."""
     fields = _fields(pid)
-    # A zombie has ended.
+    # Zombies count as ended.
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
-    """Return whether a process that has the number ``pid`` in a PID namespace (``pid:[...]``) still runs.
+    """Return whether a process in a container still runs. ``pid``: its number in ``namespace`` (``pid:[...]``).
 
-    ``started``: the process's start by :func:`process_start`, which identifies it if its namespace cannot be read.
+    ``started``: its :func:`process_start`, which identifies the process if its namespace cannot be read.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
-        own = re.search(r"^NSpid:.*\s(\d+)$", _told(number, "status"), re.MULTILINE)
+        own = re.search(r"^NSpid:.*\s(\d+)$", _proc_text(number, "status"), re.MULTILINE)
         if own and int(own[1]) == pid and (begun := process_start(int(number))) is not None:
             with suppress(OSError):
                 if os.readlink(f"/proc/{number}/ns/pid") != namespace:
@@ -174,12 +173,12 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return the environment variable that marks commands as started by a process, to find them after its end."""
+    """Return the environment variable by which :func:`commands_of` finds the commands that a process started."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
 def commands_of(pid: int, started: int) -> tuple[int, ...]:
-    """Return the process ids of the running commands that a process started (marked by :func:`mark_of`)."""
+    """Return the process ids of the running commands that a process marked by :func:`mark_of`."""
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
     left = []
     for number in filter(str.isdigit, os.listdir("/proc")):
@@ -205,9 +204,9 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return thread id -> number of waits so far, for the threads that wait uninterruptibly in the kernel.
+    """Return thread id -> number of waits so far, for threads in an uninterruptible wait in the kernel.
 
-    A killed process can still have waiting threads, although it is shown as ended.
+    A killed process can have waiting threads although it is shown as ended.
 
     >>> kernel_waits(os.getpid())
     {}
@@ -216,25 +215,25 @@ def kernel_waits(pid: int) -> dict[int, int]:
     with suppress(FileNotFoundError, ProcessLookupError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             place = f"{pid}/task/{thread}"
-            status = dict(line.split(":", 1) for line in _told(place, "status").splitlines() if ":" in line)
+            status = dict(line.split(":", 1) for line in _proc_text(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # The kernel shows some waits for a server as interruptible until a signal arrives.
-            if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_told(place, "wchan"))):
+            # Some waits for a server are shown as interruptible until a signal arrives.
+            if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_proc_text(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits
 
 
 def wait_in_words(pid: int, thread: int) -> str:
-    """Return, as text, the program of a process and the kernel function in which one of its threads waits."""
-    program = _told(str(pid), "comm").strip() or "unknown"
-    function = _told(f"{pid}/task/{thread}", "wchan").strip()
+    """Return a text that names the program of a process and the kernel function in which a thread waits."""
+    program = _proc_text(str(pid), "comm").strip() or "unknown"
+    function = _proc_text(f"{pid}/task/{thread}", "wchan").strip()
     told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"
     return f"({program}), waiting for the file system ({told})"
 
 
-def _told(place: str, name: str) -> str:
-    """Return the content of /proc/``place``/``name``; "" if the process is missing or belongs to another user."""
+def _proc_text(place: str, name: str) -> str:
+    """Return the content of /proc/``place``/``name``; "" if it cannot be read."""
     try:
         return Path(f"/proc/{place}/{name}").read_text(errors="replace")
     except OSError:
@@ -242,7 +241,7 @@ def _told(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    """Return the fields of /proc/PID/stat (proc_pid_stat(5)) after the program's name; empty without the process."""
+    """Return the fields of proc_pid_stat(5) after the program's name. Empty if the process does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

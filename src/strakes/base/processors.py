@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 # Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
 _LOOK_S = 0.3
-_SAMPLES = 30  # of the number of running threads; the variance falls in proportion to 1 / samples
+_SAMPLES = 30  # Samples of the number of running threads. The variance is proportional to 1 / samples.
 
 
 class OtherPrograms(NamedTuple):
-    """Use of the processors by other programs. ``share``: of processor time (0 to 1). ``running``: threads that run."""
+    """Load by other programs. ``share``: of processor time (0 to 1). ``running``: mean number of running threads."""
 
     share: float
     running: float
 
 
 def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> OtherPrograms | None:
-    """Return how other programs used the processors during ``look_s`` seconds; None if unknown.
+    """Return the processor load by other programs, measured for ``look_s`` seconds, or None if unknown.
 
     >>> seen = other_programs(look_s=0.05)
     >>> seen is None or (0 <= seen.share <= 1 and seen.running >= 0)
@@ -30,7 +30,7 @@ def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> Other
     try:
         for _ in range(_SAMPLES):
             time.sleep(look_s / _SAMPLES)
-            # proc_pid_stat(5), loadavg: the fourth field is running/all threads; this thread is one of them.
+            # proc_loadavg(5): the fourth field is running/all threads, including this thread.
             running += int((proc / "loadavg").read_text().split()[3].partition("/")[0]) - 1
     except (OSError, ValueError, IndexError):
         return None
@@ -41,7 +41,7 @@ def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> Other
 
 
 def _ticks(stat: Path) -> tuple[int, int] | None:
-    """Return the busy ticks and all ticks of the processors since boot; waiting for I/O does not count as busy."""
+    """Return the busy ticks and all ticks of the processors since boot. Waiting for I/O counts as idle."""
     try:
         user, nice, system, idle, iowait, *rest = map(int, stat.read_text().split("\n", 1)[0].split()[1:9])
     except (OSError, ValueError):

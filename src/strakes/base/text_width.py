@@ -1,4 +1,4 @@
-"""Width of texts in terminal columns; a Chinese character takes two."""
+"""Measure, pad and wrap texts by terminal columns. A Chinese character takes two columns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# A part of a line that is not broken: a run of blanks, a single wide character, or a run of other characters. The last
-# two include the opening and closing marks around them.
+# Unbreakable part of a line: a run of blanks, a single wide character, or a run of other characters. The latter two
+# include adjacent opening and closing punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 

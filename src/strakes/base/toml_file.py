@@ -15,10 +15,10 @@ from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. Memory grows in proportion to the square of this number.
+# Maximum number of dots in a key. Memory is proportional to its square.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # 64 bits: twice the largest number of TOML, for seeds
+_LARGEST = (1 << 64) - 1  # Seeds have 64 bits, one more than positive integers of TOML.
 
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
 _TOKEN = re.compile(
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# Path of a value: names of tables and keys, and indices in arrays of tables.
+# Path to a value: names of tables and keys, and indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
@@ -54,14 +54,14 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """Return the line number of the value at ``keys``; if it has none, of the table that contains it; otherwise 1.
+        """Return the line number of the value at ``keys``, else of the table around it, else 1.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
         6
         """
         lines = dict(reversed(list(_positions(self.text))))
-        if (*keys, 0) in lines:  # a whole array of tables: the line of its first table
+        if (*keys, 0) in lines:  # an array of tables: use its first table
             return lines[(*keys, 0)]
         while keys and keys not in lines:
             keys = keys[:-1]
@@ -105,7 +105,7 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
 
 
 def _how_to_get(path: Path, kind: str) -> str:
-    """Return what to do if the file cannot be read. A missing file may have the name of an example of strakes."""
+    """Return the remedy if a file cannot be read. For a missing file with the name of an example, name that example."""
     for name in () if os.path.exists(path) else example_names():
         example = shipped("examples") / name
         if example.name == path.name and (found := kind_of(example)) and found[0] == kind:
@@ -139,7 +139,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Parse a TOML text. Messages call the file ``name`` and the text ``what``. Raises BadInputError if invalid."""
+    """Return the parsed text. ``name``, ``what``: its file and kind in messages. Raises BadInputError if invalid."""
     import tomllib
 
     try:
@@ -158,7 +158,7 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
 
 
 def _leaves(value: object) -> Iterator[object]:
-    """Yield all keys and all values in a value that are no tables and no arrays."""
+    """Yield all keys, and all values except tables and arrays, at any depth of a value."""
     if isinstance(value, dict | list):
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _leaves(each)

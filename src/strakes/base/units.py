@@ -17,7 +17,7 @@ _SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**1
 _SIZE_UNITS |= {"k": KIB, "m": MIB, "g": GIB, "t": TIB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB}
 _COUNT_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-# Maximum value in bytes, bytes per second, seconds or files: more than any file system has, and it fits into 64 bits.
+# Maximum number of bytes, bytes per second, seconds or files. It exceeds any file system and fits into 64 bits.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -61,13 +61,13 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate in bytes per second. B is a byte, b or bit a bit; "/s" or "ps" is required. Raises BadInputError.
+    """Return a rate in bytes per second. B is a byte, b or bit a bit. "/s" or "ps" must follow. Raises BadInputError.
 
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
     """
     match = _RATE.match(text)
-    # Units of bits are powers of ten only.
+    # Bits only have decimal units.
     if match is None or (match[3] and (not match[2] or match[4] != "B")):
         remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
         raise _refusal("rate", text, remedy)
@@ -89,14 +89,14 @@ def parse_count(text: str) -> float:
 
 
 def _significant(value: float) -> str:
-    """Return a number with three significant digits or more and without an exponent: 1.23, 12.3, 123, 1,234."""
+    """Return a number as text with at least three significant digits and no exponent: 1.23, 12.3, 123, 1,234."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
-    """Return a number with its noun. ``several``: the plural, if it is irregular.
+    """Return a number with its noun as text. ``several``: the plural, if it is irregular.
 
     >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
     ('1 file', '1 file', '2,000 files', '0 directories')
@@ -106,7 +106,7 @@ def counted(number: float, noun: str, several: str = "") -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Return a size in binary units; whole numbers have no decimals.
+    """Return a size as text in binary units. Whole numbers have no decimals.
 
     >>> format_bytes(65536), format_bytes(1536), format_bytes(GIB - 4096)
     ('64 KiB', '1.50 KiB', '1.00 GiB')
@@ -115,7 +115,7 @@ def format_bytes(count: float) -> str:
     if not math.isfinite(value):
         return "unknown"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1023.5 or unit == "TiB":  # from 1023.5 on, the number would be rounded to 1,024
+        if abs(value) < 1023.5 or unit == "TiB":  # 1023.5 would be rounded to 1,024
             break
         value /= 1024
     text = f"{value:.0f}" if value == int(value) else _significant(value)
@@ -123,7 +123,7 @@ def format_bytes(count: float) -> str:
 
 
 def typed_bytes(count: float) -> str:
-    """Return a size in the form that options accept, rounded down to whole units.
+    """Return a size as text that options accept, rounded down to whole units.
 
     >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
     ('64MiB', '3788MiB', '26GiB', '1GiB')
@@ -135,7 +135,7 @@ def typed_bytes(count: float) -> str:
 
 
 def typed_seconds(seconds: float, *, up: bool = False) -> str:
-    """Return a duration in the form that options accept. ``up``: round up to whole units.
+    """Return a duration as text that options accept. ``up``: round up to whole units.
 
     >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
     ('2m', '90s', '11m', '250ms')
@@ -183,7 +183,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Return a measured value with its unit as text: "B/s" as MiB/s, "op/s" with separators, "s" as a duration.
+    """Return a measured value with its unit as text: B/s as MiB/s, op/s with separators, s as a duration.
 
     >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
     ('1,234 MiB/s', '612,345 op/s', '250 ms')

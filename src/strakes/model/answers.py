@@ -1,4 +1,4 @@
-"""Questions about a file system such as "which request size is best?", and a run's graded answers, as frozen values."""
+"""Questions about a file system, such as "which request size is best?", and the graded answers of a run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# How the values of several measures of an option are averaged in each block (one round over all cells).
+# How to average the values of several measures within a block (one round over all cells).
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One setting that a question compares: its displayed name, and the ids of its measures.
+    """A setting that a question compares with others: its displayed name, and the ids of its measures.
 
-    ``mean``: how the values of several measures are averaged in each block. The geometric mean gives each measure the
-    same weight; the arithmetic mean is dominated by the fastest measures.
+    ``mean``: how to average several measures within a block. In a geometric mean, all measures have the same weight; in
+    an arithmetic mean, the fastest measures dominate.
     """
 
     label: str
@@ -26,12 +26,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that a run answers: a decision of a user, and the settings measured for the decision.
+    """A question that a run answers: which option should a user choose?
 
     ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost,
     cheapest first, and the first good enough option is the answer. ``alike``: the answer's text if all options perform
-    alike. ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with the
-    answer, e.g. that the data came from a cache.
+    alike. ``advises``: whether users can choose the setting. ``remark``: a caution to show with the answer, e.g. that
+    the data came from a cache.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Question:
 class Part:
     """One condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures, averaged in each block by ``mean``. ``ratio``: a text that names ``a`` and ``b``.
+    ``a``, ``b``: ids of measures, averaged within each block by ``mean``. ``ratio``: a text that names ``a`` and ``b``.
     """
 
     ratio: str
@@ -76,7 +76,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times better the chosen option is than another option, with interval and grade."""
+    """The factor by which the chosen option is better than another, with interval and grade."""
 
     option: str
     measure: str
@@ -90,10 +90,10 @@ class Comparison:
 class Answer:
     """The graded answer to one question.
 
-    ``chosen``, ``measure``: the option that is best or good enough, and its first measure. ``against``: the comparison
-    that decides the grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of
-    each interval alone. ``blocks``: number of blocks that measured both options of ``against``. ``alike``, ``advises``,
-    ``remark``: as in :class:`Question`.
+    ``chosen``, ``measure``: the recommended option and its first measure. ``against``: the comparison that decides the
+    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each single
+    interval. ``blocks``: number of blocks with both options of ``against``. ``alike``, ``advises``, ``remark``: as in
+    :class:`Question`.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A cell: one combination of the levels of a study's factors, its plan, and the measures of the plan's phases."""
+"""Cells: combinations of the levels of a study's factors, each with a plan and measures."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# The main metrics. A phase has at most one of these, and any number of other metrics.
+# The main metrics. A phase has at most one of them, and any number of other metrics.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Metrics of the machine's load and of accelerators in training. Reports show them in addition to the rates, but no cell
-# is repeated to measure them more precisely.
+# Metrics of the load of machines and accelerators. Reports show them in addition to the rates. The precision of a run
+# does not depend on them.
 SIDE_METRICS: tuple[Metric, ...] = (
     "device_busy",
     "iowait",
@@ -53,13 +53,13 @@ SIDE_METRICS: tuple[Metric, ...] = (
     "utilisation",
 )
 
-# Placeholder for the plan of cells that were imported from another tool, because their plan is unknown.
+# Placeholder for the unknown plan of cells that were imported from another tool.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One quantity measured in one phase of a cell's plan. ``settings``: further settings, besides the cell's."""
+    """One quantity measured in one phase of a cell's plan. ``settings``: in addition to the cell's."""
 
     phase: str
     metric: Metric
@@ -72,7 +72,7 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """Return the end of the measure's id: the text that follows the cell's key."""
+        """Return the second part of the measure's id. The first part is the cell's key."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
@@ -80,10 +80,10 @@ class Measure:
 class Cell(Record):
     """One combination of the levels of a study's factors, with its plan and the measures of the plan.
 
-    ``priority``: cells of priority 1 are omitted only if the budget is very short, others if time is short. ``layout``:
-    required layout of the cell's files, None for the default. ``precision``: required relative half-width of intervals,
-    None for the run's default. ``fingerprint``: hash of the plan; an ``imported`` cell has no plan, so there the hash
-    is of the settings that must agree to compare runs. ``knobs``: file system settings during the cell's measurement.
+    ``priority``: cells of priority 1 are the last that a short budget omits. ``layout``: required layout of the cell's
+    files (None: the default). ``precision``: required relative half-width of intervals (None: that of the run).
+    ``fingerprint``: hash of the plan. An ``imported`` cell has no plan; its hash is of the settings that must agree
+    between compared runs. ``knobs``: settings of the file system during the measurement.
     """
 
     ALWAYS = ("measures", "priority")
@@ -102,5 +102,5 @@ class Cell(Record):
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     def measure_id(self, phase: str) -> str:
-        """Return the id of the main measure of a phase in this cell, for references from findings."""
+        """Return the id of the main measure of a phase, which findings cite."""
         return f"{self.key}:{phase}"

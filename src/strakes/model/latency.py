@@ -1,4 +1,4 @@
-"""Compute latencies of a phase from the engine's histograms (format: ``docs/reference/engine.md``)."""
+"""Compute the latencies of a phase from the histograms of the engine (format: ``docs/reference/engine.md``)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from itertools import accumulate
 from strakes.model.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Names of histograms of the waiting times between calls; they are not latencies of calls.
+# Histograms with these names have waiting times between calls, which are no latencies.
 _WAITS = ("gather", "lag")
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """Percentiles of the latencies of ``calls`` calls, in seconds, by name (``SHARES``)."""
+    """Latency percentiles of ``calls`` calls, in seconds. ``SHARES`` has the names of the percentiles."""
 
     calls: int
     percentiles: Mapping[str, float]
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return, for each kind of call, its latencies over several samples of a phase. Empty without histograms.
+    """Return the latencies by kind of call over several samples of a phase. Empty without histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -63,7 +63,7 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:
-    """Return percentiles by the nearest-rank method. ``seconds``: number of calls by latency in seconds."""
+    """Return nearest-rank percentiles. ``seconds``: latency in seconds -> number of calls."""
     ordered = sorted(seconds)
     ends = list(accumulate(seconds[value] for value in ordered))
     places = {name: bisect_left(ends, math.ceil(share * ends[-1])) for name, share in SHARES.items()}

@@ -1,4 +1,4 @@
-"""The published studies that strakes repeats, and a comparison of their values with the values of a run."""
+"""Published studies that strakes repeats, and the comparison of their values with a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Replication of metadata in S2 (Zeng and others, 2021): bytes per file, configured rate, and the production rate that
-# the text states. Below: measured seconds by number of files.
+# Metadata replication in S2 (Zeng and others, 2021): bytes per file, configured rate, rate in production as stated in
+# the text, and measured seconds by number of files.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the results that are not reproduced. ``against``: whether two file systems were compared."""
+        """Return the results that a run does not reproduce. ``against``: whether the run compares two file systems."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One published value at the x position ``at`` of a figure, and all our values there, in the same ``unit``."""
+    """A published value at the x position ``at`` of a figure, and the values of the run at the same x, in ``unit``."""
 
     figure: str
     at: str
@@ -68,7 +68,7 @@ class PublishedValue:
 
 
 def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, ...]:
-    """Return the published values that are drawn as points, each with our values at the same x."""
+    """Return the published values that figures show as points, each with the values of the run at the same x."""
     cells = {cell.id: cell for cell in portrait.cells}
     values: list[PublishedValue] = []
     for figure in portrait.figures:
@@ -83,18 +83,18 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
-    """Return the text of each published result of this source in the report's figures, without duplicates."""
+    """Return the texts of all published results of ``source`` in the report's figures, without duplicates."""
     references = [reference for figure in portrait.figures for reference in figure.references]
     return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
 
 
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
-    """Return the name, published value and our value of each quantity that describes the size of the experiment."""
+    """Return the size of the experiment: name, published value and value of this run for each quantity."""
     target = portraits[0].target
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
     def most(*names: str) -> int:
-        """Return the largest product of these settings over all cells, 0 if no cell has all these settings."""
+        """Return the largest product of the settings ``names`` in a cell, or 0 if no cell has all of them."""
         values = [[one for name in names if isinstance(one := settings.get(name), int)] for settings in every]
         return max((math.prod(each) for each in values if len(each) == len(names)), default=0)
 
@@ -129,13 +129,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 def _place(x: float | str) -> str:
     if isinstance(x, str):
         return x
-    # From a million on, the format "g" would write an exponent.
+    # The format "g" writes numbers from a million on with an exponent.
     return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
 
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A recomputed row of the replication table in S2 (Zeng and others, 2021). The time of a row implies its rate."""
+    """A recomputed row of the replication table in S2 (Zeng and others, 2021), with the rate that its time implies."""
 
     files: int
     megabytes: float
@@ -145,7 +145,7 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return the megabytes of metadata of this number of files, by the bytes per file in S2 (Zeng and others, 2021)."""
+    """Return the megabytes of metadata of ``files`` files, from the bytes per file in S2 (Zeng and others, 2021)."""
     return files * BYTES_PER_FILE / MIB
 
 
@@ -159,7 +159,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a text on how S2 (Zeng and others, 2021) contradicts its own table of replication times."""
+    """Return a text on the contradiction in S2 (Zeng and others, 2021) between text and table of replication times."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "Zeng et al. (2021) on the rate of replication: their text says about {said:.0f} MB/s, a third of the "

@@ -1,4 +1,4 @@
-"""The phases of a plan as frozen values, one class for each kind of phase. ``schemas/plan.json`` explains the keys."""
+"""The phases of a plan, one class for each kind of phase. ``schemas/plan.json`` explains all fields."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# Name of a backend. The schema lists the names for each kind of phase; the engine refuses all others.
+# Name of an I/O backend. The schema lists the allowed names for each kind of phase.
 Backend = str
 StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When a phase ends: after its amount of work, after ``seconds``, or depending on both (stonewall, wear-out)."""
+    """The rule that ends a phase: its amount of work, its ``seconds``, or both (stonewall, wear-out)."""
 
     rule: StopRule = "amount"
     seconds: float | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the stop rule as JSON values of a plan."""
+        """Return the JSON form of the stop rule."""
         return {"rule": self.rule} if self.seconds is None else {"rule": self.rule, "seconds": self.seconds}
 
 
@@ -32,16 +32,16 @@ Value = TypeVar("Value")
 
 
 def usually(value: Value) -> Value:
-    """Return a dataclass field whose key the canonical form of a plan omits if the field has its default.
+    """Return a dataclass field that the canonical form of a plan omits if it has its default ``value``.
 
-    Used for keys that were added after plans were first stored, so that older plans keep their fingerprints.
+    Fields that were added later use it, so that the fingerprints of stored plans do not change.
     """
     default: Value = field(default=value, metadata={"left_out": True})
     return default
 
 
 def usual_keys(phase: DataclassInstance) -> list[str]:
-    """Return the keys that the canonical form of ``phase`` omits: :func:`usually` fields that have their default.
+    """Return the keys that the canonical form of ``phase`` omits: defaults of fields made by :func:`usually`.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> usual = usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True, order="random"))
@@ -62,7 +62,7 @@ Hints = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class SizeShare:
-    """``percent`` of all calls move ``bytes`` bytes per call."""
+    """A share of the calls: ``percent`` of them move ``bytes`` bytes each."""
 
     bytes: int
     percent: int
@@ -70,7 +70,7 @@ class SizeShare:
 
 @dataclass(frozen=True)
 class TransferPhase:
-    """Write or read data: segments x block_bytes bytes per rank, in calls of transfer_bytes. ``hints``: for MPI-IO."""
+    """A phase in which each rank writes or reads segments x block_bytes bytes, in calls of transfer_bytes."""
 
     name: str
     operation: TransferOperation
@@ -113,7 +113,7 @@ class TransferPhase:
 
 @dataclass(frozen=True)
 class StreamPhase:
-    """Every rank writes or reads one file with ``count`` calls of ``block_bytes`` each, like dd."""
+    """A phase in which each rank writes or reads one file in ``count`` calls of ``block_bytes``, like dd."""
 
     name: str
     operation: Literal["write", "read"]
@@ -159,7 +159,7 @@ MetadataOperation = Literal[
 
 @dataclass(frozen=True)
 class MetadataPhase:
-    """Every rank does one metadata operation on each of ``items`` files or directories."""
+    """A phase in which each rank does one metadata operation on each of ``items`` files or directories."""
 
     name: str
     operation: MetadataOperation
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call in a sequence on small files. ``bytes``: 0 is the whole file. ``unit_bytes``: 0 is the phase's unit."""
+    """One call of a sequence on a small file. 0 ``bytes``: the whole file. 0 ``unit_bytes``: the unit of the phase."""
 
     op: FlowCall
     bytes: int = 0
@@ -206,9 +206,9 @@ class FlowOperation:
 
 @dataclass(frozen=True)
 class SmallFilesPhase:
-    """Each rank works on its own pool of small files, as in Postmark (Katcher 1997).
+    """A phase in which each rank works on a separate pool of small files, as in Postmark (Katcher 1997).
 
-    ``syncfs``: the measured time includes syncing the file system.
+    ``syncfs``: include a sync of the file system in the measured time.
 
     >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
     20
@@ -240,7 +240,7 @@ class SmallFilesPhase:
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks unless stopped early; 0 if the pool determines the number."""
+        """Return the number of operations of all ranks unless stopped early, or 0 if it depends on the pool."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -253,7 +253,7 @@ class SmallFilesPhase:
         return self.files_per_rank + self.transactions
 
     def most_bytes_added(self) -> int:
-        """Return the maximum number of bytes that one rank adds, if every file has its largest size."""
+        """Return the number of bytes that one rank adds if every file has its largest size."""
         appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
         written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
         return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
@@ -264,7 +264,7 @@ class SmallFilesPhase:
 
 @dataclass(frozen=True)
 class ProbePhase:
-    """Every rank does one operation at each time of a fixed schedule, even if earlier operations failed or hang.
+    """A phase in which each rank starts operations at fixed times, even if earlier ones failed or hang.
 
     >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
     50
@@ -281,7 +281,7 @@ class ProbePhase:
     kind: Literal["probe"] = field(default="probe", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks, acknowledged or not."""
+        """Return the number of scheduled operations of all ranks."""
         return ranks * self.operations_per_rank()
 
     def operations_per_rank(self) -> int:
@@ -290,7 +290,7 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Return the number of bytes that one rank adds."""
-        # A rank that only reads has a file of 256 pieces, as in the engine.
+        # The engine gives a rank that only reads a file of 256 pieces.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
@@ -305,9 +305,9 @@ class ProbePhase:
 
 @dataclass(frozen=True)
 class StagePhase:
-    """Every rank receives the whole content of one shared file.
+    """A phase in which each rank gets the whole content of one shared file.
 
-    ``readers_per_node``: number of ranks per node that read the file (0: all) and send its data to the other ranks.
+    ``readers_per_node``: number of ranks per node that read the file and send its data to the others (0: all read).
     """
 
     name: str
@@ -326,13 +326,13 @@ class StagePhase:
         return "read"
 
     def operations(self, ranks: int) -> int:
-        """Return 0, because the number of calls depends on the size of the file and on the nodes."""
+        """Return 0 for unknown: the number of calls depends on the size of the file and on the nodes."""
         return 0
 
 
 @dataclass(frozen=True)
 class TrainingPhase:
-    """Every rank acts as an accelerator that consumes batches of samples. Its threads read the samples ahead.
+    """A phase in which each rank imitates an accelerator in training. Threads read batches of samples ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
     >>> epoch.operations(ranks=3), epoch.bytes_added()
@@ -381,13 +381,13 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """One phase of a mixed phase, on ``ranks`` ranks. They are numbered after the ranks of the preceding parts."""
+    """A phase inside a mixed phase, on ``ranks`` ranks. Their numbers follow those in the preceding part."""
 
     ranks: int
     phase: PartPhase
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of this part in a team of ``ranks`` if nothing stops the part early."""
+        """Return the number of operations of this part in a team of ``ranks``, unless stopped early."""
         return self.phase.operations(ranks) * self.ranks // ranks
 
 
@@ -412,5 +412,5 @@ class MixedPhase:
         return "mixed"
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all parts if nothing stops a part early."""
+        """Return the number of operations of all parts, unless stopped early."""
         return sum(part.operations(ranks) for part in self.parts)

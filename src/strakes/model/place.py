@@ -1,4 +1,4 @@
-"""The directory that a cell's plan uses. By default it is new, and the file system may place it on any server."""
+"""The directory in which a cell's plan runs. By default it is new, on servers that the file system chooses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """A directory for the executions of a cell's plan, and the placement on servers that it must get.
+    """A directory in which a cell's plan runs, and its required placement on servers.
 
     ``target``: "" for the measured file system, "against" for the one compared with it. ``placement``: required for the
-    directory. ``entries``: required for subdirectories, by their names in the engine (``items.0.tree``). Each execution
-    gets a new directory, except if ``kept`` names one that all executions use: pools of files then grow, and the file
-    system has time to move the directory, but the plan must remove all other files. ``drawn``: each block gets a new
-    directory, created one block ahead to have time to move; placement by a hash then varies between blocks.
+    directory. ``entries``: required for subdirectories, by their names in the engine (``items.0.tree``). ``kept``: name
+    of a directory for all executions of the plan, where pools of files can grow; without a name, each execution gets a
+    new directory. ``drawn``: each block gets a new directory, so that placement by a hash varies between blocks. It is
+    created one block ahead, because the file system may take time to move it.
     """
 
     target: Literal["", "against"] = ""
@@ -27,11 +27,11 @@ class Place:
     drawn: bool = False
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory to use in a block, or "" if each execution of the plan gets a new one."""
+        """Return the name of the directory in a block, or "" if each execution of the plan gets a new one."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:
-        """Return whether an early end of the plan leaves no files behind, so that the plan can be repeated."""
+        """Return whether a plan that ended early can be repeated, because it then gets an empty directory."""
         return not self.kept or self.drawn
 
     def is_plain(self) -> bool:

@@ -1,4 +1,4 @@
-"""The plan as frozen values. ``schemas/plan.json`` defines plans and explains every key."""
+"""Plans for the engine. ``schemas/plan.json`` defines plans and explains every key."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from strakes.model.record import from_fields
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
-# Kinds of phases without a stop rule, which end when their work is done.
+# Kinds of phases that have no stop rule. They end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Keys of the team that place ranks and their buffers -> the value that the canonical form omits.
+# Keys for the placement of ranks and buffers -> their default, which the canonical form omits.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A team of ``ranks`` and the phases that the team runs in order, with a barrier between phases.
+    """A team of ``ranks`` and the phases that it runs in order, with a barrier between phases.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
@@ -51,11 +51,11 @@ class Plan:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the plan from its JSON form. The caller has validated the document."""
+        """Return the plan from its JSON form, which must be valid."""
         return from_fields(cls, {**document["team"], "seed": document["seed"], "phases": document["phases"]})
 
     def to_json(self) -> dict[str, object]:
-        """Return the canonical form: all keys are written out, as the schema and the engine require."""
+        """Return the canonical form: one JSON document for all equal plans, with all keys that the engine needs."""
         team: dict[str, object] = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node
@@ -70,24 +70,24 @@ class Plan:
         }
 
     def fingerprint(self) -> str:
-        """Return a hash (16 hex digits) of the canonical form without the seed. Compared runs have equal hashes."""
+        """Return a hash (16 hex digits) of the canonical form without the seed, to recognise runs of equal plans."""
         canonical = self.to_json()
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Return whether, in this phase, every rank uses files that a rank on another node created."""
+        """Return whether every rank of a phase uses files that a rank on another node created."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)
 
     def inside_ceph(self) -> bool:
-        """Return whether all phases use CephFS without a mount (libcephfs). No plan has both kinds of phases."""
+        """Return whether the plan uses CephFS without a mount (libcephfs). All phases of a plan do, or none does."""
         return next(self.each())[0].backend == "cephfs"
 
     def each(self) -> Iterator[tuple[WholePhase, int]]:
-        """Yield each phase with its number of ranks. For a mixed phase, yield its parts instead."""
+        """Yield all phases with their numbers of ranks, and the parts of mixed phases instead of these."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
                 yield from ((part.phase, part.ranks) for part in phase.parts)
@@ -95,7 +95,7 @@ class Plan:
                 yield phase, self.ranks
 
     def stop_seconds(self) -> float:
-        """Return the sum of the time limits of all phases in seconds; phases without a time limit count as 0."""
+        """Return the sum of the time limits of all phases in seconds. Phases without a limit count as 0."""
         stops = (phase.stop for phase in self.phases if not isinstance(phase, _ENDS_BY_AMOUNT))
         return sum(stop.seconds or 0.0 for stop in stops)
 
@@ -108,14 +108,14 @@ class Plan:
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
-        """Return the largest sum of ``cost`` over file sets that exist at the same time (from creation to removal)."""
+        """Return the largest sum of ``cost`` over the sets of files that exist at the same time."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
         for phase, ranks in self.each():
             if isinstance(phase, SmallFilesPhase):
                 key = (phase.files, "pool")
                 before, added = there.get(key, 0), cost(phase, ranks)
-                # Transactions at most double a pool.
+                # Assume that transactions at most double a pool.
                 there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
                 peak = max(peak, sum(there.values()))
                 if phase.mode == "remove":
@@ -170,7 +170,7 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
 
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
-    """Return the JSON form of a phase, without the keys that the canonical form omits."""
+    """Return the canonical JSON form of a phase."""
     body = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(phase).items()}
     if isinstance(phase, TransferPhase):
         body["hints"] = dict(phase.hints)
@@ -188,9 +188,9 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
 
 
 def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """Make a plan from its JSON form; the inverse of :meth:`Plan.to_json`.
+    """Return a plan from its JSON form, after validation.
 
-    Raises BadInputError that names the first invalid key.
+    Raises BadInputError that names all invalid keys.
     """
     from strakes.model.plan_validate import validate_plan_document
 

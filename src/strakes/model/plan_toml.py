@@ -1,4 +1,4 @@
-"""Read plans that users write: TOML with the keys of ``schemas/plan.json``, and sizes and times with units."""
+"""Read plans that users write: TOML with the keys of ``schemas/plan.json``. Sizes and times may have units."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
 
 _MOST_HINT_BYTES = 1 << 20
-_MOST_PHASES = 1000  # maximum number; the time to check a wrong plan grows in proportion
+_MOST_PHASES = 1000  # Maximum number of phases. The time to check a wrong plan is proportional.
 _TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
 _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
 
 def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
-    r"""Return the title and the plan in a file. ``seed`` is used if the file has no seed.
+    r"""Return the title and the plan in a file. ``seed``: default if the file has none.
 
     Raises BadInputError that names the file and the invalid key.
 
@@ -57,11 +57,11 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
 
 
 def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return the phase with its hints as texts. If the hints name a file in ROMIO's format, read that file."""
+    """Return the phase with its MPI-IO hints as texts, read from a file in ROMIO's format if it names one."""
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # Reports show the hints, so a plan from somebody else must not name arbitrary files of this user.
+        # Reports show the hints, so a plan by somebody else could otherwise publish any file of this user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("the hints file is not one of the plan", where=hints, remedy=remedy)
@@ -85,8 +85,8 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    """Return sizes and times with units as bytes and seconds, and other values unchanged; the schema checks them."""
-    if key == "hints":  # the MPI library interprets them
+    """Return the value with sizes in bytes and times in seconds. The schema checks all other values."""
+    if key == "hints":  # The MPI library interprets hints.
         return value
     if isinstance(value, Mapping):
         return {name: _in_units(member, name) for name, member in value.items()}

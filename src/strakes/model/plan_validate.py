@@ -1,4 +1,4 @@
-"""Check plan documents against ``schemas/plan.json``. Errors name invalid keys in the same way as the engine."""
+"""Check plan documents against ``schemas/plan.json``. Errors name invalid keys as the engine does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.schemas import load_schema
 
-# Keys whose value selects one alternative of a ``oneOf`` in the schema.
+# Keys whose values select an alternative of a ``oneOf`` in the schema.
 _DISCRIMINATORS = ("kind", "rule")
 _TYPES: Mapping[str, str] = {
     "object": "an object",
@@ -43,7 +43,7 @@ Path = tuple[str | int, ...]
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
-    """Raise BadInputError if the document is not a plan. The error names every invalid key; ``where`` is the first.
+    """Raise BadInputError if the document is not a plan. The text has all invalid keys, ``where`` the first one.
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
@@ -60,7 +60,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the faults of a value: depth of the invalid value, its key, and the reason in plain words.
 
-    Supports the keywords that ``schemas/plan.json`` uses. As in the engine, NaN is no number, and a pattern matches the
+    The keywords are those of ``schemas/plan.json``. As in the engine, NaN is not a number, and a pattern matches the
     whole text.
     """
     for keyword, wanted in schema.items():
@@ -96,7 +96,7 @@ def _faults_of_keys(
 
 
 def _problem(value: Any, keyword: str, wanted: Any) -> str:
-    """Return the text on how a value violates one schema keyword, or "" if the value is valid."""
+    """Return the reason why a value violates a schema keyword, or "" if the value is valid."""
     must = ""
     if keyword == "type" and not _is_of_type(value, wanted):
         must = _TYPES[wanted]
@@ -115,7 +115,7 @@ def _problem(value: Any, keyword: str, wanted: Any) -> str:
 
 
 def _size(value: Any, keyword: str) -> float | None:
-    """Return the number to compare with a bound: a list's length, or the number itself. None for all other types."""
+    """Return the length of a list, or the value of a number, to compare it with a bound. None for other types."""
     if keyword.endswith("Items"):
         return len(value) if isinstance(value, list) else None
     return value if _is_of_type(value, "number") else None
@@ -127,7 +127,7 @@ def _definition(reference: str) -> Mapping[str, Any]:
 
 
 def _selected(value: object, forms: list[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return the alternative that the value's discriminator selects, so that all errors refer to this alternative."""
+    """Return the alternative of a ``oneOf`` that the value's discriminator selects, so that errors are about it."""
     if not isinstance(value, dict):
         return {"type": "object"}
     resolved = [_definition(form["$ref"]) if "$ref" in form else form for form in forms]

@@ -1,6 +1,6 @@
-"""Results of a run as frozen values.
+"""The results of a run, as reports show them.
 
-``schemas/findings.json`` is their JSON form (``dataclasses.asdict`` of Portrait).
+``schemas/findings.json`` defines the JSON form, which is ``dataclasses.asdict`` of a Portrait.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Setting = str | int | float | bool
 class IntervalOf:
     """An interval of the quantity that ``of`` names, e.g. "ratio of 1 MiB to 4 KiB".
 
-    ``unit`` of both bounds: "times" for a ratio, "share" (shown in %), a unit of measures, or "" for a plain number.
+    ``unit`` of ``low`` and ``high``: "times" (ratio), "share" (shown in %), a unit of measures, or "" (number).
     """
 
     low: float
@@ -31,12 +31,12 @@ class IntervalOf:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """The result of one cell (a combination of a study's settings) that was measured ``runs`` times.
+    """The result of a cell (a combination of a study's settings) that was measured ``runs`` times.
 
-    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs for an interval, ``low`` and
-    ``high`` are None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if
-    the unit is not a rate. ``imported``: the runs are repetitions by another tool. ``fresh``: rate of the first run on
-    the file system, if it was far above all later runs.
+    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs, the ends of the interval are
+    None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if the unit is
+    not a rate. ``imported``: another tool measured the runs. ``fresh``: rate of the first run, if it was far above all
+    others.
     """
 
     id: str
@@ -57,7 +57,7 @@ class CellEstimate:
 
 @dataclass(frozen=True)
 class SkippedCell:
-    """A cell that the target does not support or that the budget did not allow, with the reason."""
+    """A cell that was not measured, because of the file system or the budget, with the reason."""
 
     study: str
     settings: Mapping[str, Setting]
@@ -70,8 +70,8 @@ class Finding:
 
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
     inconclusive (too few measurements), unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids
-    of cells. ``tone``: good / bad if the interval shows that the file system does this well / badly, else neutral.
-    ``grade``: only for a claim.
+    of cells. ``tone``: good or bad if the interval shows a strength or a weakness of the file system. ``grade``: only
+    for a claim.
     """
 
     id: str
@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning as data. ``cells``: ids of the affected cells; empty means the whole run."""
+    """A warning on some cells (ids in ``cells``) or, if ``cells`` is empty, on the whole run."""
 
     code: str
     text: str
@@ -113,9 +113,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published result: a range of x, points (x, y), or only a text.
+    """A published result in a figure: a range of x, points (x, y), or only a text.
 
-    ``label``: name of the points. A law fitted to our values has the same form; its ``source`` is not a publication.
+    ``label``: name of the points. A law fitted to the values of the run also has this form, but no published source.
     """
 
     source: str
@@ -128,7 +128,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a study. The cells have the y values (unit, median, low, high, values)."""
+    """A figure of a study. Points refer to cells, which have the y values."""
 
     study: str
     title: str
@@ -144,7 +144,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the summary that fits on a screen, with the id of the cell that the line shows."""
+    """A line of the one-screen summary: a label, and the id of the cell whose result it shows."""
 
     label: str
     cell: str
@@ -152,9 +152,9 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of a storage target or server, summed over all ``visits`` (executions of the plan) of a cell.
+    """Counters of a server or storage target, summed over all ``visits`` (executions of the plan) of a cell.
 
-    Creating and removing files counts. ``counters``: named as in ``strakes.targets.description.Observation``.
+    Making and removing files counts. ``counters``: named as in ``strakes.targets.description.Observation``.
     """
 
     study: str

@@ -17,7 +17,7 @@ from strakes.targets.description import Layout
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Values of these types are not converted. No class describes their contents, which are most of the data of a run.
+# Values of these types are stored unchanged. They are most of the data of a run, and no class describes them.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
@@ -28,7 +28,7 @@ class Record:
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Return the value of ``record``. Raises KeyError, TypeError or ValueError if it is not a record of this kind.
+    """Return ``record`` as a value of type ``kind``. Raises KeyError, TypeError or ValueError for other records.
 
     >>> from strakes.model.place import Place
     >>> place = Place(kept="population")
@@ -39,7 +39,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 
 def from_fields(kind: type[T], record: object) -> T:
-    """Return a dataclass instance from an object with a key for each field. Raises errors as :func:`from_record`."""
+    """Return a dataclass instance from a JSON object of its fields. Raises the errors of :func:`from_record`."""
     found = _of_type(Mapping, record)
     return kind(
         **{name: read(found[name]) for name, read in _field_readers(cast("Any", kind)).items() if name in found}
@@ -54,7 +54,7 @@ def _field_readers(kind: Any) -> dict[str, Callable[[Any], Any]]:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that converts a JSON value to a value of this type."""
+    """Return a function that converts a JSON value to a value of type ``kind``."""
     origin, types = get_origin(kind), get_args(kind)
     if kind == Rows:
         return _rows
@@ -76,7 +76,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 
 def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the reader of a union: an optional value, dataclasses that differ by ``kind``, or plain values."""
+    """Return the reader of a union: an optional value, dataclasses with different ``kind``, or plain values."""
     members = [one for one in types if one is not NoneType]
     if len(members) == 1:
         read = _reader(members[0])
@@ -88,7 +88,7 @@ def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def _list_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the reader of a tuple; pairs may be written as an object."""
+    """Return the reader of a tuple. A tuple of pairs may be written as a JSON object."""
     if types[1:] and types[1] is not ...:
         readers = tuple(map(_reader, types))
         return lambda value: tuple(read(item) for read, item in zip(readers, value, strict=True))
@@ -108,7 +108,7 @@ def _of_type(kind: Any, value: Any) -> Any:
 
 
 def _number(kind: Any, value: Any) -> Any:
-    """Return a number. The integer 4 may be written as 4.0, so that equal plans have equal fingerprints."""
+    """Return a number of type ``kind``. The integer 4 may be written as 4.0 and has the same fingerprint."""
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
         raise ValueError(f"{value!r} is not a number of this kind")
     return kind(value)
@@ -152,14 +152,14 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
-    """Return, for each field to write: name, omitted default (MISSING: none), and whether to keep the value's form."""
+    """Return name, omitted default (or MISSING) and "store unchanged" of each stored field."""
     hints = get_type_hints(kind)
     sparse = issubclass(kind, Record | Layout)
     always = kind.ALWAYS if issubclass(kind, Record) else ()
     return tuple(
         (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
         for one in fields(kind)
-        # Never store the components of a layout: they are only displayed, because runs set layouts without components.
+        # Components of a layout are only displayed. Runs cannot set them, so they are not stored.
         if one.init and (kind, one.name) != (Layout, "components")
     )
 

@@ -1,4 +1,4 @@
-"""The engine plan of the clients that work during a fail-over drill."""
+"""The clients that work during a fail-over drill, as a phase of the engine."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from strakes.base.units import counted, format_seconds
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 
-# Name of the phase during which the fault is caused.
+# Name of the phase during which the fault is injected.
 WATCH = "watch"
-# Seconds to wait for hanging clients after their planned end. Then the fault is undone.
+# Seconds between the planned end of hanging clients and the end of the fault.
 _GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of a drill, in seconds.
+    """Planned times of a drill, in seconds.
 
-    The fault is caused ``before_s`` after the first file, and undone ``restore_after_s`` later. If that is None, the
-    fault is undone when the clients have ended, or after a time limit, since it may block the clients.
+    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If the latter is
+    None, the fault is undone when the clients have ended or, because it may block them, after a time limit.
     """
 
     before_s: float
@@ -33,7 +33,7 @@ class Timing:
 
     @property
     def undone_within_s(self) -> float:
-        """Return the maximum time in seconds between causing and undoing the fault."""
+        """Return the maximum duration of the fault in seconds."""
         return self.after_s + _GRACE_S if self.restore_after_s is None else self.restore_after_s
 
     @property
@@ -47,7 +47,7 @@ class Timing:
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
     """Return the phase in which the clients create files, empty or of ``file_bytes`` written with fsync.
 
-    With ``sessions``, every client is a libcephfs session, which the servers see as a separate client; otherwise, every
+    ``sessions``: every client is a libcephfs session, which the servers see as a separate client. Otherwise, every
     client is a thread that uses the mount.
     """
     return ProbePhase(

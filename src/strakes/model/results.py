@@ -13,9 +13,9 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """One phase of one execution of a cell's plan: its value in the measure's unit, and its sample.
+    """A value that one execution of a plan measured in one phase, and the sample of the phase.
 
-    ``servers``: counters of servers and targets over all phases of the plan. ``at_s``: start of the plan, Unix time.
+    ``servers``: counters of servers and targets over the whole plan. ``at_s``: start of the plan, Unix time.
     """
 
     block: int
@@ -28,9 +28,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure of one cell with all its observations in time order.
+    """A measure of a cell with all observations in time order.
 
-    ``settings``: settings of the cell and the measure. ``elsewhere``: another node had written the data to read.
+    ``settings``: settings of the cell and the measure. ``elsewhere``: the data read had been written by another node.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Measured:
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return block -> value, from the executions of the plan with this purpose."""
+        """Return block -> value, for the executions of the plan with this ``purpose``."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
@@ -81,7 +81,7 @@ class Results:
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measures with these settings of a metric that is recorded in addition to the rates.
+        """Return the measures of a side metric, such as the load of the machine, with these settings.
 
         Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
         """
@@ -95,7 +95,7 @@ class Results:
         ]
 
     def levels(self, factor: str) -> list[Setting]:
-        """Return the measured levels of a factor, which are numbers, in ascending order."""
+        """Return the measured levels of a numeric factor in ascending order."""
         found = {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate}
         return sorted(found, key=float)
 

@@ -1,4 +1,4 @@
-"""The engine's message on a finished phase of a plan, defined in ``docs/reference/engine.md``."""
+"""The engine's message about a finished phase. ``docs/reference/engine.md`` defines it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.stats.interval import median
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """Start of a phase: ``last_rank``, on ``last_host``, started last, ``apart_s`` seconds after the first rank.
+    """Start of a phase: ``last_rank`` on ``last_host`` started ``apart_s`` seconds after the first rank.
 
     ``crowded``: a machine had fewer processors than ranks.
     """
@@ -49,15 +49,15 @@ class Skew:
         return self.apart_s > APART_S
 
 
-# If more than this share of a file was in the page cache beforehand, reading the file does not measure storage.
+# A read does not measure storage if more than this share of the file was in the page cache before.
 CACHED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class PageCache(Record):
-    """Number of bytes of a file in the page cache, before and after a phase.
+    """Bytes of a file that were in the page cache before and after a phase.
 
-    ``method``: "none" if the kernel does not report it. ``error_bytes``: possible error if only a sample was checked.
+    ``method``: "none" if the kernel does not report it. ``error_bytes``: error if only a sample was checked.
     """
 
     method: str = "none"
@@ -69,7 +69,7 @@ class PageCache(Record):
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """One node of the team. Its ranks begin with ``first_rank`` and end before the next node's first rank."""
+    """A node of the team. Its ranks are ``first_rank`` up to the next node's first rank."""
 
     host: str
     first_rank: int = 0
@@ -85,12 +85,12 @@ class HeldBack(Record):
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """One finished phase: totals over all ranks; ``ranks`` has one row for each rank, with the values of ``columns``.
+    """A finished phase, with totals over all ranks. ``ranks`` has one row per rank, with the values of ``columns``.
 
-    A sample of another tool has only a name and a rate. ``counters``: from rank 0's node. ``listed``: directories read,
-    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
-    parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill`` belong to a drill. ``staged``: ranks that
-    read a shared file for the others. ``population``: pool of small files; ``read_bytes``: of these files.
+    A sample of another tool only has a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
+    and matches of find. ``trained``: data supplied to accelerators in an epoch. ``parts``: samples of the parts of a
+    mixed phase. ``staged``: ranks that read a shared file for others. ``population``, ``read_bytes``: pool of small
+    files, and bytes read from it. The fields from ``recovery_first_s`` to ``drill`` are about a drill.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Sample(Record):
 
     @property
     def data_read(self) -> int:
-        """Return the bytes that the phase read from files of the file system.
+        """Return the number of bytes that the phase read from files.
 
         >>> Sample("read", kind="metadata", operation="file-read", bytes=9).data_read
         9
@@ -144,17 +144,17 @@ class Sample(Record):
 
     @property
     def reads_small_files(self) -> bool:
-        """Return whether the kernel read small files; the state of the page cache before it is not known then."""
+        """Return whether the phase read small files through the kernel, with an unknown share from the page cache."""
         small = self.kind in ("metadata", "small-files") and self.effective.get("backend") in ("posix", "uring")
         return small and self.data_read > 0
 
     @property
     def is_measured(self) -> bool:
-        """Return whether strakes' engine measured the phase, rather than another tool that reports only a rate."""
+        """Return whether the engine of strakes measured the phase, and not another tool."""
         return bool(self.ranks)
 
     def column(self, name: str) -> list[float]:
-        """Return the value of each rank in a column. Empty if the engine did not send the column.
+        """Return the values of a column, by rank. Empty if the engine did not send the column.
 
         >>> Sample("write", columns=["rank", "open_s"], ranks=[[0, 0.25], [1, 0.5]]).column("open_s")
         [0.25, 0.5]
@@ -165,7 +165,7 @@ class Sample(Record):
         return [float(row[place]) for row in self.ranks]
 
     def skew(self) -> Skew | None:
-        """Return the skew between the starts of the ranks, or None for a single rank and for unknown start times.
+        """Return the skew between the starts of the ranks, or None for a single rank or unknown start times.
 
         >>> columns, ranks = ["rank", "start_s"], [[0, 0.25], [1, 0.0]]
         >>> Sample("write", columns=columns, ranks=ranks, elapsed_s=0.5, begun=Beginning()).skew().apart_s
@@ -173,7 +173,7 @@ class Sample(Record):
         >>> Sample("write", columns=columns, ranks=[[0, 0.0]], elapsed_s=0.5).skew() is None
         True
         """
-        # For several nodes, the start times in the column suffice, so ``begun`` may be missing.
+        # With several nodes, ``begun`` may be missing: the column of start times suffices.
         begun = self.begun or (Beginning() if len(self.nodes) > 1 else None)
         starts = self.column("start_s")
         if begun is None or not starts:
@@ -185,7 +185,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of the phase with this name. A phase in a mixed phase gets the counters of the mixed phase.
+    """Return the sample of a phase by name. A part of a mixed phase gets the counters of the mixed phase.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")
@@ -211,7 +211,7 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
 
 
 def begun_together(samples: Iterable[Sample]) -> dict[str, Mapping[str, float]]:
-    """Return phase -> skew between the starts of its ranks, for all phases of a run with several ranks."""
+    """Return "begun_together" -> summary of the start skews of all phases. Empty without known skews."""
     phases = [skew for sample in samples if (skew := sample.skew())]
     if not phases:
         return {}

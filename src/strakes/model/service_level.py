@@ -1,4 +1,4 @@
-"""Service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``."""
+"""Parse and judge service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 
 
 class LatencyCounts(Protocol):
-    """Latencies of one operation in one minute."""
+    """Latency distribution of one operation in one minute."""
 
     @property
     def count(self) -> int:
         """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
-        """Return the latency in seconds that this share (0 to 1) of all latencies does not exceed."""
+        """Return the latency in seconds that the ``share`` (0 to 1) of all latencies does not exceed."""
 
 
 class Minute(Protocol):
-    """Latencies of several figures, observed for ``seconds`` seconds, usually a minute."""
+    """Latency distributions by name, observed for ``seconds`` seconds (usually a minute)."""
 
     @property
     def time_s(self) -> float:
-        """Return the start of the observation in Unix time."""
+        """Return the start of the observation as Unix time."""
 
     @property
     def seconds(self) -> float:
@@ -40,12 +40,12 @@ class Minute(Protocol):
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return the latencies; names of probe figures end with their operation."""
+        """Return the latency distributions by name. Names of probes end with their operation."""
 
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """The ``percentile`` of ``operation`` is at most ``most_s`` seconds in the share ``of_minutes`` of all minutes."""
+    """The ``percentile`` of ``operation`` must not exceed ``most_s`` seconds in the share ``of_minutes`` of minutes."""
 
     text: str
     percentile: float
@@ -64,7 +64,7 @@ class Kept:
 
     @property
     def kept(self) -> bool | None:
-        """Return whether the service level is met, or None if no minute was measured.
+        """Return whether the service level is met, or None without a measured minute.
 
         One bad minute is always tolerated, except if the required share of good minutes is 100 %.
         """
@@ -80,7 +80,7 @@ class Kept:
 
 
 def parse_service_level(text: str) -> ServiceLevel:
-    """Parse a service level. Raises BadInputError.
+    """Return the service level that a text describes. Raises BadInputError.
 
     >>> level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
     >>> level.percentile, level.operation, level.most_s, level.of_minutes
@@ -101,12 +101,12 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Return how many minutes exceed the level. A row counts by its length: a row of ten minutes counts as ten."""
+    """Return how many minutes exceed the level. A row that covers ten minutes counts as ten."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
         if exceeded is not None:
-            # Count a minute that took slightly longer than 60 s as one.
+            # A minute that took slightly longer than 60 s counts as one.
             length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
             minutes += length
             bad += length * exceeded

@@ -1,4 +1,4 @@
-"""Present a portrait (the results of a run) as a JSON document, a one-screen summary, an HTML page or a guide.
+"""Present a portrait (the results of a run) as a one-screen summary, an HTML page, a guide, or figures for papers.
 
-Every function takes a portrait and returns text, without side effects. First file to read: ``summary.py``.
+Only ``static_figure.py`` writes files; all others return text. First file to read: ``summary.py``.
 """

@@ -1,4 +1,4 @@
-"""Short texts of graded answers, equal in all forms of the report."""
+"""Format graded answers as short texts, which are the same in all forms of the report."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 class AnswerLine:
     """One row of "How to use it": the title of the question, the answer, and the grade of the answer.
 
-    ``source``: a text if this node's page cache supplied the data, or perhaps did, else "". ``in_memory``: whether
-    there is such a text, or the whole file system is in memory.
+    ``source``: a caution that data came or may have come from this node's page cache, else "". ``in_memory``: whether
+    there is such a caution, or the whole file system is in memory.
     """
 
     title: str
@@ -34,18 +34,18 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The grade as displayed, in parentheses if the answer is about a cache rather than the storage."""
+        """The displayed grade. It has parentheses if the answer is about a cache instead of the storage."""
         word = gettext(GRADES[self.grade])
         return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
     @property
     def full_text(self) -> str:
-        """The answer and its source, for texts that do not group the answers by source."""
+        """The answer with its source, for texts that do not group answers by source."""
         return gettext("; ").join(filter(None, (self.text, self.source)))
 
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
-    """Return all answers as lines, answers about a cache last. Equal answers for writes and reads become one line."""
+    """Return a line for each answer. Equal answers for writes and reads share one; answers about a cache come last."""
     lines: dict[str, AnswerLine] = {}
     memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:
@@ -62,7 +62,7 @@ def answer_lines(portrait: Portrait) -> list[AnswerLine]:
 
 
 def answer_text(answer: Answer) -> str:
-    """Return the answer in words.
+    """Return an answer as text.
 
     >>> against = Comparison("buffered", "b", 4.1, 2.0, 6.7, "sure")
     >>> answer_text(Answer("q", "s", "8 MiB writes", "sure", "O_DIRECT", "a", against, (against,), 0.9, 12))
@@ -78,7 +78,7 @@ def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
     best, enough = [answer.chosen], False
-    with suppress(BadInputError):  # skip this sorting for levels that are neither numbers nor sizes
+    with suppress(BadInputError):  # Levels that are neither numbers nor sizes keep their order.
         options.sort(key=parse_bytes)
         smaller = options[: options.index(answer.chosen)]
         unclear = [one.option for one in answer.others if one.grade == "undecided"]
@@ -117,7 +117,7 @@ def _others(answer: Answer, best: Sequence[str]) -> str:
 
 
 def _compared(one: Comparison) -> str:
-    """Return the ratio of the chosen option to another in words, from the side on which the ratio is above 1.
+    """Return a comparison of the chosen option with another as text. The faster option is the subject.
 
     >>> _compared(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure"))
     '6 times as fast as 4 KiB [5-7]'
@@ -131,7 +131,7 @@ def _compared(one: Comparison) -> str:
 
 
 def legend() -> str:
-    """Return an explanation of what each grade of answers promises."""
+    """Return the legend of the grades of answers."""
     return gettext(
         "sure: all sure answers hold with 95 %; likely: up to {share} are wrong; alike: within {most}; -: open; "
         "(in parentheses): of memory, not of storage",
@@ -141,7 +141,7 @@ def legend() -> str:
 
 
 def number(value: float) -> str:
-    """Return a ratio with two significant digits.
+    """Return a ratio as text with two significant digits, or three from 1,000 on.
 
     >>> number(4.123), number(0.97), number(41.3), number(1234.0)
     ('4.1', '0.97', '41', '1,230')

@@ -1,4 +1,4 @@
-"""Ranges and ticks of axes. They are computed here, so that all reports agree and tests need no browser."""
+"""Compute ranges and ticks of axes, so that all forms of the report agree and tests need no browser."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Maximum number of ticks. With twice the number, labels would overlap.
+# Maximum number of ticks. The labels of twice as many would overlap.
 MOST_TICKS = 9
-# Minimum number of powers of ten on an axis; with fewer, ticks between them are drawn. With 2, an axis may have only
-# two labels; with twice the number, an axis of seven powers of ten gets further ticks.
+# Ticks are at powers of ten if an axis has at least this number of them, else also between them. With 2, an axis could
+# have only two labels. With 8, an axis over seven powers of ten would get needless labels.
 FEWEST_TICKS = 4
 
-# A published band widens the x axis only if our own points still take at least this share of the axis.
+# A published band may widen the x axis only if the points of the run still cover this share of the axis.
 OUR_SHARE = 0.6
 
-# The y axis is logarithmic, to show small values, if the largest median is over this many times the smallest.
+# The y axis is logarithmic if the ratio of the largest to the smallest median exceeds this number.
 LOG_FROM_TIMES = 10.0
-# Factor and name of the units of labels, largest first.
+# Factor and name of the units of labels. Larger units come first.
 _UNITS = {
     "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
@@ -32,7 +32,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis. ``low``, ``high`` and the positions of ``ticks``, each with a label, are in the units of the data."""
+    """An axis from ``low`` to ``high``. ``ticks``: positions, in the unit of the data like both ends, and labels."""
 
     scale: Literal["log", "linear"]
     low: float
@@ -53,7 +53,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends of the axis for plotly, which expects logarithms to base 10 on a log axis."""
+        """Return the ends of the axis for plotly, which needs decimal logarithms for a log axis."""
         if self.scale == "log":
             return math.log10(self.low), math.log10(self.high)
         return self.low, self.high
@@ -65,7 +65,7 @@ def categories(figure: Figure) -> tuple[str, ...]:
 
 
 def x_axis(figure: Figure) -> Axis:
-    """Return the x axis. Categories have the positions 0, 1, 2, …"""
+    """Return the x axis of a figure. Categories have the positions 0, 1, 2 and so on."""
     title = figure.x_label if figure.x_unit in ("", "B", "s") else f"{figure.x_label} ({figure.x_unit})"
     if figure.x_scale == "category":
         names = categories(figure)
@@ -91,14 +91,14 @@ def x_axis(figure: Figure) -> Axis:
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """Return the y axis for all ``drawn`` values. The axis begins at zero, except if it is logarithmic."""
+    """Return the y axis with room for all ``drawn`` values. A linear axis begins at zero."""
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     title = f"{figure.y_label} ({unit})" if unit else figure.y_label
     if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_TIMES:
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
         places = _decades(low / factor, high / factor)
-        own = figure.y_unit == "s"  # every tick label has its own unit
+        own = figure.y_unit == "s"  # Each tick label has a unit.
         ticks = tuple((at * factor, _tick(at * factor, "s") if own else f"{at:,.10g}") for at in places)
         return Axis("log", low, high, ticks, figure.y_label if own else title)
     high = max([*drawn, 0.0]) * 1.06 or 1.0
@@ -108,7 +108,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return both ends of a published band, cut off at the ends of this axis, or None if it is outside the axis."""
+    """Return both ends of the part of a published band that is on the axis, or None if no part is."""
     if reference.x_low is None and reference.x_high is None:
         return None
     low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
@@ -117,7 +117,7 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
 
 
 def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
-    """Return the range of our points, extended to the ``edges`` of published bands as far as OUR_SHARE allows."""
+    """Return the range ``low`` to ``high`` of the points, extended to the ``edges`` that OUR_SHARE allows."""
     place = math.log if log else float
     most = (place(high) - place(low)) / OUR_SHARE
     ends = low, high
@@ -129,10 +129,10 @@ def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> t
 
 
 def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> Sequence[float]:
-    """Return the wanted places if their labels fit on the axis, else every n-th power of two or ten.
+    """Return the positions of ticks on a log axis: ``wanted`` if the labels fit, else every n-th power of two or ten.
 
-    Powers of two are used for bytes, or if all wanted places are powers of two. If there are too few powers of ten,
-    other round places are added.
+    Powers of two are for bytes, and for axes whose wanted positions are all powers of two. Other round numbers are used
+    if too few powers of ten are on the axis.
     """
     if _have_room([math.log(place) for place in wanted]):
         return wanted
@@ -152,7 +152,7 @@ def _have_room(places: Sequence[float]) -> bool:
 
 
 def _nice_places(low: float, high: float) -> list[float]:
-    """Return about six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
+    """Return about six round numbers from ``low`` to ``high``, in steps of 1, 2, 2.5 or 5 times a power of ten."""
     rough = (high - low) / 7 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999)
@@ -160,7 +160,7 @@ def _nice_places(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return round places on a log axis: 1, 2, 5 or 1, 3 of each decade if the labels fit, else every n-th decade."""
+    """Return round numbers for a log axis: 1, 2, 5 or 1, 3 of each decade if the labels fit, else every n-th decade."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high / low)
     digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)
@@ -170,9 +170,9 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
-    """Return the factor and the name of the unit for an axis with ``largest`` as its largest value."""
+    """Return factor and name of the unit for an axis whose largest value is ``largest``."""
     units = _UNITS.get(unit, [(1.0, unit)])
-    least = 0.1 if unit == "B/s" else 1.0  # as in all texts: 0.5 MiB/s rather than 512 KiB/s
+    least = 0.1 if unit == "B/s" else 1.0  # 0.5 MiB/s instead of 512 KiB/s, as in texts
     return next((one for one in units if largest >= least * one[0]), units[-1])
 
 
@@ -182,5 +182,5 @@ def _tick(value: float, unit: str) -> str:
     if unit == "s":
         factor, name = _scale_of("s", value)
         return f"{value / factor:.4g} {name}"
-    # From a million on, the format "g" would write an exponent.
+    # The format "g" writes numbers from a million on with an exponent.
     return f"{value:,.0f}" if 1e6 <= value < 1e12 else f"{value:,.6g}"

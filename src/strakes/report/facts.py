@@ -1,4 +1,4 @@
-"""Facts on the run, the target and the machine that all forms of the report show at the top."""
+"""Collect the facts on run, file system and machine that all forms of the report show at the top."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Texts on figures that this node's page cache supplied, or perhaps did -> codes of the warnings that show that.
+# Caution on values from this node's page cache -> codes of the warnings that cause the caution.
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
     "perhaps from this node's memory": {"cache-below", "cache-unseen"},
@@ -40,9 +40,9 @@ _MEMORY = {
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a text if figures of these cells came from this node's page cache, or perhaps did; else "".
+    """Return a caution if values of ``cells`` came or may have come from this node's page cache, else "".
 
-    Also "" if the whole file system is in memory, because the report says that at the top.
+    Return "" if the whole file system is in memory, because the top of the report says so.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -51,14 +51,14 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each headline with its cell's estimate, if the portrait has one. Figures from a cache come last."""
+    """Return each headline that has a measured cell, with the cell. Values from a cache come last."""
     cells = {cell.id: cell for cell in portrait.cells}
     found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))
 
 
 def size_of(target: Mapping[str, Any]) -> str:
-    """Return size and free space of the target as text, without unknown values.
+    """Return size and free space of the file system as text, as far as they are known.
 
     >>> size_of({"total_bytes": 2**40, "free_bytes": 2**39}), size_of({})
     ('1 TiB, 512 GiB free', '')
@@ -71,7 +71,7 @@ def size_of(target: Mapping[str, Any]) -> str:
 
 
 def felt_by_others(portrait: Portrait) -> str:
-    """Return the latencies of other users, measured by the probe of --neighbour, as text; "" without a probe."""
+    """Return a text on latencies of other users, as measured by --neighbour, or "" without a measurement."""
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
@@ -82,7 +82,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return a text on the time between the first and last rank's start of a phase, or "" if unknown."""
+    """Return a text on the time within which all ranks started a phase, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -92,24 +92,24 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Return the directories to which ranks were assigned round-robin, or "" if there was only one directory."""
+    """Return a text with the directories of a round-robin assignment of ranks, or "" for a single directory."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
 
 def sides_of(portrait: Portrait) -> str:
-    """Return the meaning of A and B, or "" if the run does not compare two sides."""
+    """Return a text on what A and B stand for, or "" if the run does not compare two sides."""
     if other := portrait.target.get("against"):
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # Both sides measure the same cells in the same order, so their first cells differ in nothing but the setting.
+    # Both sides measure the same cells in the same order, so their first cells differ only in the compared setting.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value without unknown values. The names are English: translate them later."""
+    """Return rows of name and value, without unknown values. Names are English, for callers to translate."""
     target, machine = portrait.target, portrait.environment
     rows = (
         ("A against B", sides_of(portrait)),
@@ -129,7 +129,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without headlines, with the number of its other figures and of the runs of each."""
+    """Return a text for a run without headlines: how many values it has, and from how many runs."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -1,4 +1,4 @@
-"""Draw a figure of the portrait: plotly traces, a layout, and an alternative text."""
+"""Draw a figure of the portrait as plotly traces and layout, with an alternative text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.model.portrait import CellEstimate, Figure, Reference, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 
-# Series differ in colour, dash and marker, so that a black-and-white print distinguishes them.
+# Series differ in colour, dash and marker, so that they also differ in a black-and-white print.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
@@ -26,19 +26,19 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT_PIXELS = 400  # a figure of twice this height would not fit on a screen of 768 pixels
+HEIGHT_PIXELS = 400  # Twice this height would not fit on a screen of 768 pixels.
 
 # Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
-COLUMN_SHARE = 0.014  # maximum distance between two series, as a share of the axis
-ASIDE_SHARE = 0.009  # maximum distance between runs and their interval, as a share of the axis
-ROOM_SHARE = 0.64  # width of all series together, as a share of the gap between two places on the axis
+COLUMN_SHARE = 0.014  # Maximum distance between two series, as a share of the axis.
+ASIDE_SHARE = 0.009  # Maximum distance between runs and their interval, as a share of the axis.
+ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 
-MOST_UPRIGHT = 12  # maximum number of categories with horizontal names; the names of twice the number would overlap
+MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. The names of twice as many would overlap.
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plotly figure with axes. ``alternative``: description for screen readers. ``points``: number of markers."""
+    """A plotly figure. ``alternative``: description for screen readers. ``points``: number of markers."""
 
     data: tuple[Mapping[str, Any], ...]
     layout: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Draw a figure, with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
+    """Return the drawing of a figure, or None if no cell has a finite value. ``warned``: cells with hollow markers."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -70,7 +70,7 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
-    """Return the distance between two series at the same x, as a share of the axis."""
+    """Return the horizontal offset between two series at the same x, as a share of the axis."""
     if len(drawn) == 1:
         return COLUMN_SHARE
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
@@ -80,7 +80,7 @@ def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
 
 
 class _SeriesOf:
-    """A series of a figure with the positions of its points on the x axis, and its style."""
+    """A series of a figure, with a style and the x positions of its points."""
 
     def __init__(self, series: Series, index: int, names: Sequence[str], cells: Mapping[str, CellEstimate]) -> None:
         self.name = series.name
@@ -98,7 +98,7 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # There are more series than colours, so combine repeated colours with other markers and dashes.
+        # If the colours repeat, combine them with other markers and dashes.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         common = {
@@ -156,7 +156,7 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
-    """Return the traces of published ranges: hatched grey bands, labelled with their publication."""
+    """Return the traces of published ranges: hatched grey bands, labelled with the publication."""
     if figure.x_scale == "category":
         return []
     traces: list[dict[str, Any]] = []
@@ -252,17 +252,17 @@ def _finite(values: Iterable[float | None]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of one half of an error bar, or 0 if one of its ends is missing."""
+    """Return the length of one half of an error bar, or 0 if an end is missing."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 
 def _text(text: str) -> str:
-    """Escape characters that Plotly would interpret as HTML."""
+    """Return a text with the characters escaped that plotly would interpret as HTML."""
     return html.escape(text, quote=False)
 
 
 def _written(place: float, x: Axis) -> str:
-    """Return the label of a place on the x axis."""
+    """Return the label of a position on the x axis."""
     return next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
 
 

@@ -1,4 +1,4 @@
-"""Convert a portrait to a Markdown page for users of a computing centre: "how to use our file system"."""
+"""Write the guide "how to use our file system" for users of a computing centre, as Markdown, from a portrait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.report.sections import VERDICTS
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page as Markdown. ``layouts``: title and text of each setting that users can paste."""
+    """Return the guide as Markdown. ``layouts``: title and text of each setting that users can copy."""
     answers, standing = answer_lines(portrait), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
@@ -103,7 +103,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: object) -> str:
-    r"""Return a text with Markdown escaped, so that no text can become a tag or a link.
+    r"""Return a text with Markdown and HTML escaped, so that it cannot become a tag or a link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'

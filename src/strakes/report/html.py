@@ -1,4 +1,4 @@
-"""Convert a portrait to a self-contained HTML file. It needs no network, no server and no other file."""
+"""Convert a portrait to a self-contained HTML file, which needs no network, server or other file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Language -> value of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_FINDINGS = 5  # maximum number of each kind above the figures; twice the number would fill the first screen
+MOST_FINDINGS = 5  # Maximum number of each kind of findings above the figures. Twice as many would fill a screen.
 
 
 def render_html(portrait: Portrait) -> str:
@@ -75,7 +75,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return the comparison of a reproduction with the publication. Empty for all other kinds of runs."""
+    """Return the template values on the reproduced publication. Empty for runs that are no reproductions."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}
@@ -92,12 +92,12 @@ def published(portrait: Portrait) -> dict[str, object]:
 
 @cache
 def plotly_bundle() -> str:
-    """Return the source of plotly, the JavaScript library for figures, which every report contains."""
+    """Return the JavaScript library plotly as text. Every report contains it."""
     return _resource("vendor", PLOTLY)
 
 
 def _drawings(parts: Sequence[Section]) -> str:
-    """Return traces and layouts of all figures as JSON. "<" is escaped, so that no text can end the script element."""
+    """Return traces and layouts of all figures as JSON. "<" is escaped: no text can end the script element."""
     drawn = {f"figure-{plot.number}": plot.drawing for part in parts for plot in part.plots}
     drawings = {name: {"data": one.data, "layout": one.layout} for name, one in drawn.items() if one is not None}
     text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -107,7 +107,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Return a value with control characters in its texts replaced by visible codes. Markup stays unchanged."""
+    """Return a value whose texts have visible codes instead of control characters. Markup stays unchanged."""
     if isinstance(value, str):
         return value if hasattr(value, "__html__") else escaped(value, kept="\n\r\t\u00a0")
     if isinstance(value, dict):
@@ -116,7 +116,7 @@ def _visible(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Return a content security policy that allows these scripts (by hash), inline styles and inline images."""
+    """Return a content security policy that allows ``scripts`` (by hash), inline styles and inline images."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     images = "style-src 'unsafe-inline'; img-src data: blob:"
@@ -124,14 +124,14 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """Return the page of a template, with the common style sheet, in the current language."""
+    """Return a page from a template, with the common style sheet, in the current language."""
     style, locale = _resource("templates", "report.css"), _LOCALES[current()]
     return environment(_visible).get_template(template).render(style=style, locale=locale, **values)
 
 
 @cache
 def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Environment:
-    """Return the environment that renders templates. ``escape``: function that each inserted value passes through."""
+    """Return the Jinja environment of the templates. ``escape``: function applied to each inserted value."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

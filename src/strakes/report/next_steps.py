@@ -1,4 +1,4 @@
-"""Name the next measurement: a command for open questions, sustained rates, missing cells or another directory."""
+"""Suggest the next measurement: for open questions, sustained rates, missing cells or another directory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from strakes.model.portrait import Portrait
 from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
-_PHASE_S = 1.0  # twice the length below which a phase counts as a burst
-_ALL_CELLS_S = 120.0  # the default budget; it suffices for all cells of a survey on one node
+_PHASE_S = 1.0  # Twice the duration below which a phase counts as a burst.
+_ALL_CELLS_S = 120.0  # The default budget. It suffices for all cells of a survey on one node.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:
-    """Return a command for the next measurement and a text on its purpose; two empty texts if none is needed."""
+    """Return the command of the next measurement, and its purpose or other advice. Both are "" if none is needed."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
@@ -38,7 +38,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         count = max(1, round(POWER * len(fitting)))
         shown.append(gettext("decides about {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
-        # Add the time for the same number of longer phases.
+        # Every phase becomes longer by up to _PHASE_S.
         budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
         shown.append(gettext("shows sustained rates"))
         phase = f" --phase {typed_seconds(_PHASE_S)}"

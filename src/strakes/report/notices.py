@@ -1,4 +1,4 @@
-"""Group warnings and skipped cells, so that each text appears once. The most important groups come first."""
+"""Group warnings and skipped cells, so that each text appears once. Important groups come first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import settings_text
 from strakes.report.tables import shared_and_varying
 
-# Warnings that affect every figure come before the answers.
+# Codes of warnings that affect all values. Reports show them before the answers.
 FIRST = (
     *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
     *("servers-not-well", "held-back", "counters-unread"),
@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with one code and remedy. ``said``: each text with its cells, or without cells for the whole run."""
+    """All warnings with the same code and remedy. ``said``: their texts, each with its cells (none: the whole run)."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -28,18 +28,18 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The text of the warnings, or if there are several texts, the first one as an example."""
+        """The text of the warnings. If they have several texts, the first one as an example."""
         text = self.said[0][0]
         return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
 
     @property
     def advice(self) -> str:
-        """The text and the remedy, as one text."""
+        """The text, followed by the remedy."""
         return gettext("{text} {remedy}", text=self.text, remedy=self.remedy)
 
     @property
     def extent(self) -> str:
-        """The affected cells, as text: the number of cells, or the whole run."""
+        """The extent as text: the number of affected cells, or the whole run."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
@@ -53,13 +53,13 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the notices of a portrait. First come notices on the whole run, on a headline or on an answer."""
+    """Return the notices of a portrait. Those on the whole run, a headline or an answer come first."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
     return tuple(sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells)))
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the notices that affect any of these cells. Notices list only these cells."""
+    """Return the notices that affect any of ``cells``, without their other cells."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 

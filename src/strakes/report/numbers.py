@@ -1,4 +1,4 @@
-"""Format figures, settings and facts as text for all forms of the report."""
+"""Format values, settings and facts as text for all forms of the report."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from strakes.base.units import KIB, format_bytes, format_seconds, format_value
 from strakes.model.portrait import CellEstimate, IntervalOf, Setting
 from strakes.stats.interval import far_apart, most_of
 
-# Units that are words, and thus translated. Symbols are the same in all languages.
+# Units that are words are translated. Symbols are the same in all languages.
 _WORDS = ("times", "million files/h")
-# Minimum number of runs for a remark on 80 % of the runs. With fewer, the remark is about all runs.
+# Minimum number of runs for a remark on the range of 80% of the runs. With fewer, the range is of all runs.
 _FEWEST_FOR_SHARE = 5
 
 
 def show(value: float, unit: str) -> str:
-    """Return a measured value as text, like ``format_value``, but without rounding small values to "0.00".
+    """Return a measured value as text. Unlike ``format_value``, it does not round small values to "0.00".
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
@@ -38,7 +38,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Return a range as text. ``beside``: median shown next to the range; if it has the unit, the range has none.
+    """Return a range as text, without unit if ``beside`` (the text shown next to it) has the same unit.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -55,14 +55,14 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
-    """Return the interval of a cell's median as text, or the reason why there is no interval."""
+    """Return the interval of a cell's median as text, or the reason why it has none."""
     if cell.low is None or cell.high is None:
         return gettext("imported, no interval") if cell.imported else gettext("too few runs")
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on runs far outside the interval and on the rate of the first files, or ""."""
+    """Return a text on the range of the runs, if wide, and on the rate of the first files, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
@@ -75,7 +75,7 @@ def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def listed(*texts: str) -> str:
-    """Return the texts that are not empty, joined by commas.
+    """Return all texts except empty ones, joined by commas.
 
     >>> listed("2–30 s", "", "too few runs")
     '2–30 s, too few runs'
@@ -102,7 +102,7 @@ def show_interval_of(interval: IntervalOf) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent.
+    """Return a share as text in percent.
 
     >>> percent(0.9), percent(0.995)
     ('90 %', '99.5 %')
@@ -111,7 +111,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the displayed name of a factor. Its unit is left out, because the value has the unit.
+    """Return the displayed name of a factor. It has no unit, because the level has one.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -124,7 +124,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return the displayed level of a factor. The last word of ``key`` determines the unit.
+    """Return the displayed level of a factor. Its unit follows from the last word of ``key``.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -150,7 +150,7 @@ def settings_text(settings: Mapping[str, Setting], between: str = ", ") -> str:
 
 
 def when(created: object) -> str:
-    """Return a stored time (ISO text or Unix seconds) as text, to the minute.
+    """Return a stored time (ISO text or Unix seconds) as text, precise to the minute.
 
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')

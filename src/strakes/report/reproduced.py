@@ -1,4 +1,4 @@
-"""Present a reproduction of a publication as a table and as a document: published statements and our results."""
+"""Present a reproduction as a table and as JSON: published statements and values next to those of this system."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
-# Maximum number of values shown of a published line; the text grows in proportion. Longer lines show their ends.
+# Maximum number of values shown of a published line. Longer lines show their first and last value.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
@@ -41,7 +41,7 @@ _MORE = "a larger --budget"
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and our result. ``decides``: blocks and budget that would decide an undecided statement."""
+    """A published statement and the result ``here``. ``decides``: blocks and budget that would decide it."""
 
     published: str
     here: str
@@ -51,7 +51,7 @@ class Row:
 
 
 def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
-    """Return the reproduction as JSON values, with published values and our results in separate lists."""
+    """Return the reproduction as a JSON document, with published and measured values in separate lists."""
 
     def every(name: str) -> list[dict[str, Any]]:
         return [asdict(each) for portrait in portraits for each in getattr(portrait, name)]
@@ -79,7 +79,7 @@ def _left_out(source: Source, portraits: Sequence[Portrait]) -> tuple[Omitted, .
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
-    """Return the reproduction as text: sizes of both experiments, table, rules for this system, and omissions."""
+    """Return the reproduction as text: size of both experiments, table, rules for this system, and omissions."""
     lines = [f"{source.name}  {source.paper}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
     lines += ["", *_table(rows(source, portraits))]
@@ -104,7 +104,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
 
 
 def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
-    """Return a row for each answer or finding on a published statement, then a row for each published value."""
+    """Return the rows on published statements, followed by the rows on published values."""
     found = [row for text, patterns in source.published.items() for row in _rows_of(text, patterns, portraits)]
     if not source.published:
         for portrait in portraits:
@@ -115,7 +115,7 @@ def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
 
 
 def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
-    """Return the publication's rules, each with this system's best settings and their grades."""
+    """Return the rules of the publication, each with the best settings on this system and their grades."""
     lines = []
     for index, (rule, patterns) in enumerate(source.rules.items(), 1):
         answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
@@ -134,7 +134,7 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
         found += [_answered(text, one, portrait) for one in portrait.answers if _matches(one.id, patterns)]
         findings += [(one, _found(text, one, portrait)) for one in portrait.findings if _matches(one.id, patterns)]
     for finding, row in findings:
-        # If several findings are about one statement, begin each row with the subject of the finding (a target, say).
+        # If several findings are about one statement, begin each row with the subject of its finding, such as a target.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     skipped = [cell for portrait in portraits for cell in portrait.skipped]
@@ -171,7 +171,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     if finding.interval is None:
         return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
-    # The estimate is in the middle of the interval on a logarithmic scale.
+    # The estimate is the geometric mean of both ends.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
@@ -190,7 +190,7 @@ def _values(value: PublishedValue) -> list[Row]:
 
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
-    """Return the blocks and the budget that would decide a comparison whose ratio has this interval."""
+    """Return a text with the blocks and the budget that would decide a comparison. ``low``, ``high``: its interval."""
     factor = times_to_decide(low, high)
     budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
     budget = f" (--budget {typed_seconds(budget_s, up=True)})" if budget_s else ""
@@ -198,7 +198,7 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
 
 
 def _table(found: Sequence[Row]) -> list[str]:
-    """Return the lines of the table. Several rows on one statement print the statement once."""
+    """Return the table as lines. Successive rows on one statement show the statement once."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -219,7 +219,7 @@ def _table(found: Sequence[Row]) -> list[str]:
 
 
 def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
-    """Return the published values; of a line with too many values, only the first and the last value."""
+    """Return the published values to show. A line with too many values only shows the first and the last one."""
     lines: dict[tuple[str, str], list[PublishedValue]] = {}
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)

@@ -1,4 +1,4 @@
-"""Split a portrait by study: each section has the figures, findings, warnings and tables of one study."""
+"""Split a portrait into sections. A section has the figures, findings, warnings and tables of one study."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"}
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure. ``published``: texts on published data, each with how it is drawn: "hatched", "marks" or "" (not).
+    """A figure in a section. ``published``: texts on published data, each drawn as "hatched", "marks" or "" (not).
 
-    ``computed``: texts on lines fitted to our points. ``hollow``: some markers are hollow because of a warning.
+    ``computed``: texts on fitted lines. ``hollow``: whether warnings make some markers hollow.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> list[Section]:
-    """Return a section for each study that has any content. Figure numbers continue across studies."""
+    """Return a section for each study with any content. Figures are numbered across all sections."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     cells = {cell.id: cell for cell in portrait.cells}
     made: list[Section] = []
@@ -69,9 +69,9 @@ def sections(portrait: Portrait) -> list[Section]:
 
 
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
-    """Return up to ``most`` of the findings, in the original order, and the number of omitted findings.
+    """Return up to ``most`` findings in the given order, and the number of omitted findings.
 
-    The first finding of each study is chosen before any second finding.
+    The first finding of every study takes precedence over all second findings.
     """
     turns = [sum(before.study == one.study for before in findings[:n]) for n, one in enumerate(findings)]
     chosen = sorted(sorted(range(len(findings)), key=turns.__getitem__)[:most])

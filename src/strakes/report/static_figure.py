@@ -1,4 +1,4 @@
-"""Write a figure of the portrait to a file for papers (SVG, PNG, PDF): the report's figure, drawn by matplotlib."""
+"""Write a figure of the report to a file for papers (SVG, PNG, PDF) with matplotlib."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 
 _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
-# Plotly's names of dashes and markers -> matplotlib's. All other markers belong to published points.
+# Plotly's names of dashes and markers -> matplotlib's. Points with other markers are published values.
 _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "solid": "-",
     "dash": "--",
@@ -33,12 +33,12 @@ _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "longdashdot": (0, (8, 3, 2, 3)),
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "triangle-down": "v"}
-# Maximum number of categories with horizontal names, and maximum number of characters of all names together.
+# Maximum number of categories with horizontal names, and of characters in all names together.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Return name -> figure. The name is the study's, with a number for a study's second and later figures."""
+    """Return name -> figure. A name is the study's name, with a number from the second figure of a study on."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -47,7 +47,7 @@ def name_figures(portrait: Portrait) -> dict[str, Figure]:
 
 
 def find_figure(portrait: Portrait, name: str) -> Figure:
-    """Return the figure with this name. Raises BadInputError with the most similar name, or with all names."""
+    """Return the figure with this name. Raises BadInputError that suggests the most similar name, or all names."""
     names = name_figures(portrait)
     if name in names:
         return names[name]
@@ -57,7 +57,7 @@ def find_figure(portrait: Portrait, name: str) -> Figure:
 
 
 def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
-    """Draw ``figure`` into the file ``path``, in the format of its extension.
+    """Write ``figure`` to the file ``path``. The extension determines the format.
 
     Raises BadInputError for an unknown format or a figure without points, EnvironmentLacksError without matplotlib,
     MeasurementError if the file cannot be written.
@@ -67,11 +67,11 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         remedy = f"Let the name end in {', '.join(f'.{form}' for form in FORMATS)}."
         raise BadInputError("the format of the figure is not known", where=str(path), remedy=remedy)
     try:
-        with chdir("/"):  # matplotlib would read a matplotlibrc in the current directory
+        with chdir("/"):  # matplotlib reads matplotlibrc in the current directory
             from matplotlib import rc_context
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        # Name this Python: the strakes of a checkout is not an installed package, so pip cannot add an extra to it.
+        # In a checkout, strakes is not an installed package, so pip cannot install an extra of it.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib (the extra strakes[figures])"
         raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
     warned = {cell for warning in portrait.warnings for cell in warning.cells}

@@ -1,4 +1,4 @@
-"""Summarise a portrait on one screen: answers, headline figures, findings, omissions and warnings."""
+"""Summarise a portrait on one screen: answers, main results, findings, omissions and warnings."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ FEWEST_COLUMNS = 60
 MOST_FINDING_LINES = 5
 DASH = "-"
 
-_Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
+_Line = tuple[tuple[str, str], ...]  # Pieces of (text, style).
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
-# Style -> code of the terminal (ECMA-48, SGR).
+# Style -> terminal code (SGR in ECMA-48).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -96,7 +96,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (wrap(title_of(portrait), width - 9, 1)[0], "bold cyan"))
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
-    # The summary of the scope shows only the clients; the amounts of data are in the report.
+    # Show only the clients. The report has the rest of the scope, such as the amounts of data.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if sides := sides_of(portrait):
         yield from _plain(*wrap(sides, width))
@@ -109,7 +109,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 
 def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
-    """Return lines with those warnings that affect every figure, and the titles of all other warnings."""
+    """Return lines with the warnings that affect all values, and with the titles of all other warnings."""
     seen = notices(portrait)
     later = dict.fromkeys(title_of_warning(notice.code) for notice in seen if notice.code not in FIRST)
     texts = [notice.advice for notice in seen if notice.code in FIRST]
@@ -123,7 +123,7 @@ _TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Yield a row for each answer. Answers that are decided come first, answers that measured a cache come last."""
+    """Yield the lines of all answers: decided ones first, undecided ones next, those from a cache last."""
     ordered = sorted(answers, key=lambda line: (line.source, line.grade == "undecided"))
     titles = [for_terminal(line.title) for line in ordered]
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
@@ -139,7 +139,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 
 
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
-    """Yield, for each answer, the lines of a heading if the source differs from the answer before; else nothing."""
+    """Yield a heading for each answer whose source differs from the preceding one, else no lines."""
     for before, source in zip(["", *sources], sources, strict=False):
         text = gettext(
             "{source}: true only of data that the node has just used", source=source[:1].upper() + source[1:]
@@ -179,7 +179,7 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Yield the decided findings of a study; of a survey, only the good and the bad findings."""
+    """Yield the lines of the decided findings. For a survey, only good and bad findings are shown."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
@@ -200,7 +200,7 @@ _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
 def _not_measured(portrait: Portrait) -> list[str]:
-    """Return undecided findings and settings that lack runs, with reasons. Each text ends after its first clause."""
+    """Return short texts on undecided findings and on settings that lack runs. They end after the first clause."""
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     missing = [_CLAUSE.split(finding.statement)[0] for finding in undecided]
     few = [(cell.study, cell.settings.items()) for cell in portrait.skipped if cell.settings]
@@ -212,7 +212,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
     settings: dict[str, dict[str, None]] = {}
     for cell in portrait.skipped:
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
-        # If each setting alone was measured in other cells, name the combination.
+        # If other cells measured each of the settings, name the combination.
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
         settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
     for reason, names in settings.items():
@@ -222,7 +222,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
 
 
 def _setting(name: str, level: Setting) -> str:
-    """Return a setting that was not measured.
+    """Return the name and level of a setting as one text.
 
     >>> [_setting(*pair) for pair in (("ranks", 8), ("transfer_bytes", 65536), ("files", "strided"), ("stripes", 3))]
     ['8 processes', '64 KiB', 'strided files', 'stripes 3']
@@ -238,7 +238,7 @@ def _setting(name: str, level: Setting) -> str:
 
 
 def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
-    """Yield the title and the remarks, each remark once."""
+    """Yield the lines of a title and its remarks, without duplicates."""
     if remarks:
         yield ()
         indent = columns(title) + 2
@@ -249,7 +249,7 @@ def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
 
 def _foot(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
     command, shown = next_step(portrait)
-    # Never shorten the path and the command, so that users can copy them.
+    # Do not shorten the path and the command, because users copy them.
     repeat, *written_by = portrait.reproduce or ("",)
     steps = [command, *wrapped(shown, width - 8)] if command else wrapped(shown, width - 8)
     rows = [("" if number else gettext("Next"), line) for number, line in enumerate(steps)]
@@ -264,7 +264,7 @@ def _plain(*lines: str, style: str = "") -> Iterator[_Line]:
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """Return a text as at most ``most`` lines of ``width`` columns. A shortened text ends in "...".
+    """Return the lines of a text, at most ``most`` of ``width`` columns. A shortened text ends in "...".
 
     >>> wrap("one two three four", 9, most=2), wrap("a long label", 11, 1), wrap("unbreakable", 9, 1)
     (['one two', 'three...'], ['a long...'], ['unbrea...'])

@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: all other settings."""
+    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: names of the others."""
 
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
@@ -36,14 +36,14 @@ class CellTable:
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table of counters by server or target. Each value is followed by its share of the sum of the column."""
+    """A table of counters with a row per server or target. Each value has its share of the column's sum."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each set of factors among a study's cells, in order of first appearance."""
+    """Return a table for each group of cells with the same factors, in order of first appearance."""
     groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault(frozenset(cell.settings), []).append(cell)
@@ -57,7 +57,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return the settings with the same level in all cells, and the names of all other settings in order of appearance.
+    """Return the settings that are equal in all cells, and the names of all other settings in order of appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])
@@ -69,7 +69,7 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """Return the counters of each server, summed over a study's cells, or None if all are zero or missing."""
+    """Return a table of the sums of each server's counters, or None if all are zero or missing."""
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))
@@ -87,7 +87,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """Return the server's counters or, without these, the client's. Adds the total of metadata requests if missing."""
+    """Return the server's counters, or the client's if it has none, with the total of metadata requests."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

@@ -1,4 +1,4 @@
-"""Explanations for readers of the report: texts of warnings, and names of access patterns."""
+"""Titles of warnings, and explanations of the names of access patterns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from strakes.base.language import gettext
 
-# Code of a warning -> title.
+# Code of a warning -> its title.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Processes did not begin together",
@@ -38,7 +38,7 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# Access patterns of publication S5: single file (SF) or multiple files (MF), with whole (WA) or segmented access (SA).
+# Access patterns of source S5: single file (SF) or multiple files (MF), with whole (WA) or segmented access (SA).
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
     "MFWA": "a file per rank",
@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, str] = {
 
 
 def title_of_warning(code: str) -> str:
-    """Return the title of a warning; if it has none, its code in words.
+    """Return the title of a warning, or its code as words if it has no title.
 
     >>> title_of_warning("few-runs"), title_of_warning("new-kind")
     ('Too few runs for an interval', 'New kind')
@@ -57,7 +57,7 @@ def title_of_warning(code: str) -> str:
 
 
 def explained(text: str) -> str:
-    """Return the text with an explanation after the first occurrence of each access pattern's name.
+    """Return a text in which the first occurrence of each access pattern has an explanation.
 
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')

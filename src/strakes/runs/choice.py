@@ -1,4 +1,4 @@
-"""Choose the engine for a launcher, and say how to install missing launchers."""
+"""Choose the engine for a launcher, and explain how to install missing launchers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def engine_for(launch: Launch) -> Engine:
-    """Return an engine for a launcher, not yet started."""
+    """Return an engine for a launcher. Its process is not started yet."""
     if launch.launcher == "local":
         from strakes.runs.engine import LocalEngine
 
@@ -29,7 +29,7 @@ def engine_for(launch: Launch) -> Engine:
 
 
 def how_to_get(launcher: Launcher) -> str:
-    """Return how to install what a launcher needs, or "" if this machine has everything."""
+    """Return a text on how to install what a launcher needs, or "" if this machine has everything."""
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import find_mpi_engine
     from strakes.runs.slurm import find_srun
@@ -45,14 +45,14 @@ def how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return the remedy. If it names launchers that this machine lacks, append how to install them."""
+    """Return a remedy. Append how to install the named launchers that this machine lacks."""
     named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
     ways = {each: way for each in LAUNCHERS if each in named and (way := how_to_get(each))}
     return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])
 
 
 def processes(launch: Launch) -> int:
-    """Return the number of processes to start with a launcher whose ranks are processes.
+    """Return the number of processes to start, for all launchers except ``local``.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)

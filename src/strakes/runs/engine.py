@@ -1,4 +1,4 @@
-"""Base class of engines: starts the engine process, runs plans, supervises the process, and restarts it if it dies."""
+"""Base class of engines: start the engine process, supervise it while it runs plans, and restart it if it dies."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from strakes.runs.messages import (
 from strakes.runs.process import EngineProcess
 from strakes.targets.removal import remove_with_limit
 
-# Seconds beyond the time limit of a plan after which the engine is stopped. A working engine keeps the limit itself.
+# Seconds from the time limit of a plan until the engine is stopped. A working engine ends the plan at the limit.
 _OVERTIME_S = 10.0
-# Why an engine did not end: its calls wait in the kernel and cannot be interrupted.
+# Reason why an engine does not end: its system calls wait in the kernel and cannot be interrupted.
 NOT_ENDED = "even SIGKILL does not end it, because it waits for the file system"
-# Seconds for a cancelled plan to end in order, which includes removing its files on a perhaps slow file system.
+# Maximum seconds for a cancelled plan to end cleanly: it removes its files, perhaps on a slow file system.
 _CANCEL_S = 30.0
 _STOP_S = 5.0
-# Seconds between SIGTERM and SIGKILL for an engine that was silent for too long and is not expected to react.
+# Seconds between SIGTERM and SIGKILL for an engine that was silent too long. It is unlikely to react.
 _SILENT_STOP_S = 1.0
-# Seconds between checks of the limits while the engine sends nothing.
+# Seconds between checks of the time limits while the engine is silent.
 _TICK_S = 1.0
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
@@ -58,7 +58,7 @@ _STATUSES = ("ok", "failed", "cancelled", "refused")
 
 @dataclass
 class _Conversation:
-    """The engine's messages about the running plan."""
+    """The messages of the engine about the running plan."""
 
     id: str
     samples: list[Sample] = field(default_factory=list)
@@ -69,19 +69,19 @@ class _Conversation:
     cancelled_unix_s: float = math.inf
 
     def result(self, ended: PlanEnd, left: Sequence[str], *, cleaned: bool) -> PlanResult:
-        """Return the messages so far as the plan's result."""
+        """Return the result of the plan from the messages so far."""
         return PlanResult(ended, tuple(self.samples), tuple(self.errors), cleaned, tuple(left), tuple(self.log))
 
 
 class Engine(ABC):
-    """One engine. The process starts on first use; leaving the context ends it."""
+    """An engine. Its process starts on first use, and ends when the context is left."""
 
     _current_directory: str | None = None
     """Where the command is started; None: where strakes was, because users give launchers relative paths."""
 
     @property
     def silence_s(self) -> float | None:
-        """Return the seconds of silence after which a running engine counts as dead; None: never."""
+        """Return the seconds of silence after which a running engine counts as dead, or None for no limit."""
         return None
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Engine(ABC):
 
     @property
     def remedy(self) -> str:
-        """Return what the user can do if the engine does not start."""
+        """Return a text on what the user can do if the engine does not start."""
         return REINSTALL
 
     def start(self) -> Hello:
@@ -136,13 +136,13 @@ class Engine(ABC):
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
         progress_s: float | None = None,
     ) -> PlanResult:
-        """Run one plan in ``directory/cell_id``, wait for its end, and return its messages and how it ended.
+        """Run one plan in ``directory/cell_id``, and return its result when it has ended.
 
-        ``directory``: a workspace. ``keep``: leave the files. ``prepared``: ``directory/cell_id`` can exist already.
-        ``on_log`` receives the logged operations of probes every ``progress_s`` seconds.
+        ``directory``: a workspace. ``keep``: do not remove the files. ``prepared``: ``directory/cell_id`` may already
+        exist. ``on_log`` receives the logged operations of probes every ``progress_s`` seconds.
 
-        Raises EnvironmentLacksError if the engine does not start. Any exception while the plan runs (usually
-        KeyboardInterrupt) cancels the plan in order and is raised again.
+        Raises EnvironmentLacksError if the engine does not start. An exception while the plan runs (usually
+        KeyboardInterrupt) cancels the plan and is raised again.
         """
         self._cancels = 0
         talk = self._talk = _Conversation(cell_id)
@@ -162,7 +162,7 @@ class Engine(ABC):
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
-            # The engine may be blocked, and the command has to end soon (strakes.runs.watchdog).
+            # The engine may be blocked, but the command must end soon (strakes.runs.watchdog).
             hello = self._hello
             self._forget()
             process.stop(_SILENT_STOP_S, reap_s=0.0)
@@ -184,7 +184,7 @@ class Engine(ABC):
         return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
-        """Return the workspace's path inside the Ceph file system; set the engine's environment for the cluster."""
+        """Return the path of a workspace inside CephFS, and set the environment of the engine for the cluster."""
         from strakes.targets.ceph_tool import inside
 
         place = inside(directory)
@@ -194,19 +194,19 @@ class Engine(ABC):
         return place.directory
 
     def so_far(self) -> PlanResult:
-        """Return the messages about the last plan, which an exception has ended: "limit" if its end is not known."""
+        """Return the partial result of the plan that an exception ended. Its end is "limit" if unknown."""
         done = self._talk.done
         return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
 
     @property
     def cancelled_unix_s(self) -> float:
-        """Return when the engine was told to end the last plan, in seconds since 1970; infinite if it was not."""
+        """Return the Unix time when the last plan was cancelled, or infinity if it was not."""
         return self._talk.cancelled_unix_s
 
     def cancel(self) -> None:
-        """End the running plan in order; a second call stops the engine instead.
+        """Cancel the running plan, so that it ends cleanly. A second call stops the engine instead.
 
-        Only sets a counter and wakes the waiting thread, so signal handlers and other threads can call it.
+        Signal handlers and other threads can call it, because it only sets a counter and wakes the waiting thread.
         """
         self._cancels += 1
         if (process := self._process) is not None:
@@ -254,7 +254,7 @@ class Engine(ABC):
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> _Ended | None:
-        """Receive messages until the plan is done, then return None. Otherwise return the reason why it is not done."""
+        """Receive messages until the plan is done. Return None, or the reason why it was not completed."""
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
         heard, silence_s = time.monotonic(), self.silence_s
@@ -284,12 +284,12 @@ class Engine(ABC):
         return None
 
     def _hear(self, line: str) -> None:  # noqa: B027 - only launchers of MPI say more than messages
-        """Take a line of output that is not a message. Other threads call this."""
+        """Handle a line of output that is not a message. The threads that read the output call it."""
 
     def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
-        """Add a message to the conversation. Invalid messages and messages about other plans are ignored."""
+        """Add a message to the conversation. Invalid messages and those about other plans are ignored."""
         try:
-            # The engine reports a request that it cannot read without an id. The only request is the current plan.
+            # If the engine cannot read a request, the error has no id. It is about the current plan, the only request.
             if message["id"] not in (talk.id, ""):
                 self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
@@ -306,7 +306,7 @@ class Engine(ABC):
             self._hear(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
-        """End a plan in order after an exception of the caller; a second exception meanwhile stops the engine."""
+        """Cancel the plan after an exception. A second exception during this stops the engine."""
         try:
             self._cancels = 1
             if talk.done is None and self._listen(process, talk, 0.0) is None:
@@ -331,7 +331,7 @@ class Engine(ABC):
         *,
         keep: bool,
     ) -> PlanResult:
-        """Remove the files of a plan that the engine did not finish, and return the result of the plan."""
+        """Remove the files of a plan that the engine did not finish, and return its result."""
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -344,29 +344,29 @@ class Engine(ABC):
                 self._take(talk, message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
-        # Removing files on a hanging file system would hang as well.
+        # On a hanging file system, the removal of files would hang as well.
         left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
         return talk.result("limit" if ended == "silent" else ended, left, cleaned=not left)
 
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Return the result of a plan that left files, and end the engine, because its threads may be blocked."""
+        """End an engine whose plan left files, because threads may be blocked, and return the result of the plan."""
         self._forget()
         if process.end_input(_STOP_S) or not result.errors:
             return result
         return replace(result, errors=(*result.errors, EngineError("the engine does not end", why=NOT_ENDED)))
 
     def _sweep_all(self, directory: Path, name: str) -> tuple[str, ...]:
-        """Remove a plan's files from each of its directories; return the paths that remain."""
+        """Remove the files of a plan from all its directories, and return the paths that remain."""
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Return whether all processes of an ended engine have exited, so that its files can be removed."""
+        """Return whether all processes of an ended engine have exited. Only then can its files be removed."""
         return True
 
     def _ranks_here(self, hello: Hello | None) -> list[int]:
-        """Return the ids of the running processes on this host that a launcher has started for the engine."""
+        """Return the process ids of the engine's ranks that a launcher started on this host and that still run."""
         return []
 
     def _kill_ranks(self, hello: Hello | None) -> None:
@@ -375,7 +375,7 @@ class Engine(ABC):
                 os.kill(pid, signal.SIGKILL)
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Return the fields (host, rank) that identify the process that ended or does not answer."""
+        """Return host and rank, if known, of the process that ended or does not answer."""
         return {"host": platform.node()}
 
     def _forget(self) -> None:
@@ -386,7 +386,7 @@ class Engine(ABC):
 def _own_error(
     talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
 ) -> EngineError:
-    """Return the error that this process noticed, in the engine's format, to append to the errors of the engine."""
+    """Return the error of an engine that ended or was stopped, in the format of the engine's own errors."""
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
@@ -406,7 +406,7 @@ def _own_error(
 
 
 def _directory_of(path: str) -> dict[str, str]:
-    """Return a path as a field of a request: as text or, if it is not valid UTF-8 for JSON, in hexadecimal."""
+    """Return a path as a field of a request. A path that is not valid UTF-8 becomes hexadecimal."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -415,7 +415,7 @@ def _directory_of(path: str) -> dict[str, str]:
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove the files that a dead engine left of a plan; return the paths that remain."""
+    """Remove the files of a plan whose engine died, and return the paths that remain."""
     try:
         workspace = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -436,7 +436,7 @@ _HELLO_S = 10.0
 
 
 def find_engine() -> Path:
-    """Return the path of the engine: $STRAKES_ENGINE, else in the package. Raises EnvironmentLacksError without it."""
+    """Return $STRAKES_ENGINE, else the engine in the package. Raises EnvironmentLacksError if the file is missing."""
     path = engine_path()
     if not path.is_file():
         remedy = REINSTALL

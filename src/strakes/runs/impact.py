@@ -1,4 +1,4 @@
-"""Limits of the load that a plan puts on the file system: ``--impact`` sets them, ``--neighbour`` lowers them."""
+"""Limit the load of a plan on the file system. ``--impact`` sets the limits, ``--neighbour`` lowers them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, format_value, parse_bytes
 from strakes.model.record import Record
 
-# Lowest limits. On a slower file system, even the smallest amounts of a study would exceed the study's time.
+# Lowest limits. Below them, even the smallest amounts of a study would take too long.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
-MOST_PER_S = 1e15  # the same maximum as in the engine
+MOST_PER_S = 1e15  # The engine has the same maximum.
 _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Impact(Record):
-    """Limits for all ranks together; None: no limit. ``share``: duty cycle of each rank, 0 to 1."""
+    """Limits for the sum over all ranks (None: no limit). ``share``: duty cycle of each rank, 0 to 1."""
 
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
@@ -42,7 +42,7 @@ UNLIMITED = Impact()
 
 
 def parse_impact(limits: Sequence[str]) -> Impact:
-    """Parse limits such as ``200MiB/s`` and ``5000ops/s``, at most one of each kind. Raises BadInputError.
+    """Return the limits given as texts, at most one of bytes and one of operations. Raises BadInputError.
 
     >>> parse_impact(["200MiB/s", "5000ops/s"])
     Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)

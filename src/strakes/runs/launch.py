@@ -1,4 +1,4 @@
-"""The launcher, the number of ranks and the hosts that the command line selects, as a frozen value."""
+"""How to start engines: the launcher, ranks and hosts that the command line selects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start engines.
+    """The launcher of engines, with its ranks and hosts.
 
-    ``ranks``: largest number of ranks of a plan; None: no limit under ``local``, otherwise the value of ``processes``.
-    ``options``: further arguments for mpiexec or srun. ``command``: the template of another launcher.
+    ``ranks``: largest number of ranks of a plan (None: any for ``local``, else from ``choice.processes``). ``options``:
+    further arguments for mpiexec or srun. ``command``: command template of another launcher.
     """
 
     launcher: Launcher = "local"

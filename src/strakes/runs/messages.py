@@ -1,4 +1,4 @@
-"""Messages of the engine as frozen values; ``docs/reference/engine.md`` defines them."""
+"""Messages of the engine. ``docs/reference/engine.md`` defines them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.base.errors import MeasurementError
 from strakes.model.record import from_record
 from strakes.model.sample import Sample
 
-# How a plan ended. failed: the target failed; refused: the plan is invalid; limit: no answer in time; died: the engine.
+# How a plan ended. failed: file system error. refused: invalid plan. limit: not in time. died: the engine died.
 PlanEnd = Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
 
 _NEEDED = {"phase", "operation", "bytes", "operations", "elapsed_s", "bytes_per_s", "operations_per_s", "stopped_by"}
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class EngineError:
-    """One error of the target or of the plan, with the same four fields as a StrakesError."""
+    """An error of the file system or of the plan, with the four fields of a StrakesError."""
 
     what: str
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -61,16 +61,16 @@ class EngineError:
     remedy: str = ""
 
     def to_exception(self) -> MeasurementError:
-        """Return the error as an exception, with ``where`` joined into one line."""
+        """Return the error as an exception, with ``where`` as one line of text."""
         where = ", ".join(f"{key} {value}" for key, value in self.where.items())
         return MeasurementError(self.what, where=where, why=self.why, remedy=self.remedy)
 
 
 @dataclass(frozen=True)
 class LoggedOperation:
-    """One operation of a probe; times are seconds since 1970.
+    """One logged operation of a probe. Times are Unix times.
 
-    ``errno``: empty if the target acknowledged the operation.
+    ``errno``: empty if the file system acknowledged the operation.
     """
 
     phase: str
@@ -89,7 +89,7 @@ class LoggedOperation:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """The contents of all messages of an engine about one plan."""
+    """The result of one plan: the contents of all messages about it."""
 
     ended: PlanEnd
     samples: tuple[Sample, ...]
@@ -101,14 +101,14 @@ class PlanResult:
 
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
-    """Convert a ``sample`` message. Raises KeyError if a field is missing."""
+    """Return the sample in a ``sample`` message. Raises KeyError if a field is missing."""
     if missing := _NEEDED - message.keys():
         raise KeyError(*sorted(missing))
     return from_record(Sample, message)
 
 
 def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
-    """Convert the rows of a ``log`` message. Raises KeyError if a field is missing.
+    """Return the operations in a ``log`` message. Raises KeyError if a field is missing.
 
     >>> rows = [[7, 1.0, 1.1, 1.5, ""], [8, 2.0, 2.0, 9.0, "EIO"]]
     >>> first, second = log_from_message({"phase": "watch", "rank": 3, "origin_unix_s": 1000.0, "rows": rows})
@@ -125,7 +125,7 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
 
 
 def hello_from_message(message: Mapping[str, Any]) -> Hello:
-    """Convert a ``hello`` message. Raises KeyError if a field is missing."""
+    """Return the contents of a ``hello`` message. Raises KeyError if a field is missing."""
     nodes = message.get("nodes", ())
     counts = {node["host"]: len(node["ranks"]) for node in nodes}
     ranks = {

@@ -1,4 +1,4 @@
-"""The engine whose ranks are MPI processes, which mpiexec starts on one or several hosts."""
+"""Engine whose ranks are MPI processes, started by mpiexec on one or several hosts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
-# Printed by a rank's parent process when a signal has ended the rank; Hydra prints the same for any failed process.
+# Message of MPICH's launcher (Hydra) about a failed process. A rank's parent process prints it after a signal.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-# Maximum time in seconds until the engine's first message. MPI starts more slowly with more ranks on each processor.
+# Maximum seconds until the first message of the engine: base, and addition per rank. MPI starts slowly with many ranks.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
-# Seconds for an engine to exit after its last message, unless one of its processes is blocked.
+# Seconds in which an engine exits after its last message, unless a process is blocked.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
@@ -33,7 +33,7 @@ _PROCESS_NAME = "strakes-engine-mpi"[:15]
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
-    """Return ``chosen``, or the mpiexec in strakes' environment, or the first on PATH.
+    """Return the path of ``chosen``, else of the mpiexec in the environment of strakes, else of the first on PATH.
 
     Raises EnvironmentLacksError if none is found.
     """
@@ -52,7 +52,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 
 
 def _silence_s(chosen: str) -> float:
-    """Return the allowed silence in seconds for a value of STRAKES_SILENCE_S, by the same rule as the engine.
+    """Return the allowed silence in seconds for a value of STRAKES_SILENCE_S. The engine has the same rule.
 
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
@@ -61,7 +61,7 @@ def _silence_s(chosen: str) -> float:
 
 
 class MpiEngine(Engine):
-    """An engine with one process for each of ``launch.ranks`` ranks; plans can use fewer."""
+    """An engine with one process for each of ``launch.ranks`` ranks. Plans can use fewer ranks."""
 
     def __init__(self, launch: Launch, executable: Path | None = None) -> None:
         super().__init__()
@@ -77,36 +77,36 @@ class MpiEngine(Engine):
         return [*start, *IN_ROOT, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
-        """Return the maximum time in seconds until the first message, which grows with the number of ranks."""
+        """Return the maximum time in seconds until the first message. It grows with the number of ranks."""
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
 
     @property
     def silence_s(self) -> float | None:
-        """Return the limit that the engine itself uses for silent ranks. Rank 0 sends a heartbeat every second."""
+        """Return the maximum silence in seconds, by the rule of the engine. Rank 0 sends a heartbeat every second."""
         return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property
     def remedy(self) -> str:
-        """Return what the user can check if mpiexec does not start the engine."""
+        """Return a text on what the user can check if mpiexec does not start the engine."""
         return (
             "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
             "the hosts."
         )
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Return host and rank of the process that the launcher reports, else of the first process."""
+        """Return host and rank of the first failed rank that the launcher reported, else of the first process."""
         if hello is None:
             return super()._lost(hello)
-        # Launchers also report the parent processes of the ranks, which are not ranks.
+        # Ignore the parent processes of ranks, which launchers report as well.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Wait for the ranks on this host to exit, and kill those that stay, since their launcher may have left them.
+        """Wait until the ranks on this host have exited, and kill those that the launcher left.
 
-        Return False if one does not exit, because the file system blocks it.
+        Return False if a rank does not exit, because the file system blocks it.
         """
         for kill in (False, True):
             if kill:
@@ -127,9 +127,9 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Remove the files of a plan that lost a process, which ends all processes, and return the plan's result.
+        """Remove the files of a plan after the loss of a process, and return the plan's result.
 
-        A process that does not exit is blocked in the file system; its files are then left in place.
+        MPI ends all processes if one is lost. A process that does not exit is blocked; the files then remain.
         """
         hello = self._hello
         self._forget()
@@ -140,7 +140,7 @@ class MpiEngine(Engine):
 
 
 def _is_rank(pid: int) -> bool:
-    """Return whether the process id belongs to a running engine; a zombie does not count."""
+    """Return whether a process id belongs to a running engine. A zombie does not run."""
     try:
         name, state = re.fullmatch(r"\d+ \((.*)\) (\S).*", Path(f"/proc/{pid}/stat").read_text(), re.DOTALL).groups()  # type: ignore[union-attr]
     except OSError:
@@ -149,7 +149,7 @@ def _is_rank(pid: int) -> bool:
 
 
 def placed(mpiexec: Path, launch: Launch) -> list[str]:
-    """Return mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
+    """Return the mpiexec command with options. Hydra (MPICH, Intel MPI) and Open MPI have different options.
 
     >>> placed(Path("/x/mpiexec"), Launch("mpi", 4, ("a", "b"), 2))
     ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']
@@ -157,7 +157,7 @@ def placed(mpiexec: Path, launch: Launch) -> list[str]:
     ranks, hosts, ranks_per_node = launch.ranks or 1, launch.hosts, launch.ranks_per_node
     if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
-        # Open MPI passes an environment variable to other hosts only if it is named here.
+        # Open MPI only passes the named environment variables to other hosts.
         command += ["-x", _SILENCE] if _SILENCE in os.environ else []
         if hosts:
             slots = ranks_per_node or -(-ranks // len(hosts))

@@ -1,4 +1,4 @@
-"""Find the engine for an mpiexec, and the PMI for srun. With the wrong one, every process would run alone as rank 0."""
+"""Find the engine for an mpiexec, and the PMI for srun. With a wrong one, each process runs alone as rank 0."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Pmi = Literal["pmi2", "pmix"]
 _LDD_S = 10.0
 _OPEN_MPI_FILES = re.compile(r"\blib(pmix|open-pal|open-rte|prrte)\.so")
 _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
-# Cray's MPI libraries have their own PMI, and srun on Cray systems is configured for it.
+# Cray's MPI libraries have another PMI, for which srun on Cray systems is configured.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
-# Words before the command of an engine: UCX, a library of MPI, obeys a ucx.conf in the current directory.
+# Prefix of an engine's command: UCX, a library of MPI, reads ucx.conf in the current directory.
 IN_ROOT = ("env", "--chdir=/")
 
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, or the installed engine of the same MPI family.
 
-    The engine built for the site's MPI is used with an mpiexec from outside strakes' environment. Without ``mpiexec``,
+    An mpiexec outside the environment of strakes gets the engine for the site's MPI, if that fits. Without ``mpiexec``,
     return the first installed engine. Raises EnvironmentLacksError if no engine is installed or none fits ``mpiexec``.
     """
     chosen = os.environ.get("STRAKES_ENGINE_MPI")
@@ -73,14 +73,14 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
 
 
 def mpi_engines() -> tuple[Path, Path]:
-    """Return the paths of the engines for the standard ABI and for the site's MPI. Either file can be missing."""
+    """Return the paths of the engines for the standard ABI and for the site's MPI. The files may be missing."""
     engine = find_engine()
     return engine.with_name("strakes-engine-mpi"), engine.with_name("strakes-engine-mpi-site")
 
 
 @functools.cache
 def family_of_mpiexec(mpiexec: Path) -> Family:
-    """Return the MPI family from the name of the resolved file, or from the output of --version."""
+    """Return the MPI family of an mpiexec, from the name of its file or from its --version."""
     if mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"):
         return "openmpi"
     return "openmpi" if any(name in _answer(mpiexec, "--version") for name in _OPEN_MPI) else "mpich"
@@ -93,7 +93,7 @@ def family_of_engine(engine: Path) -> Family:
 
 @functools.cache
 def library_of_engine(engine: Path) -> str:
-    """Return the version string of the engine's MPI library, which ``--mpi`` prints; empty if it prints nothing."""
+    """Return the version string of the engine's MPI library, or "" if the engine does not print it."""
     return _answer(engine, "--mpi").strip()
 
 
@@ -113,7 +113,7 @@ def _answer(program: Path, question: str) -> str:
 
 
 def pmi_of(engine: Path) -> Pmi | None:
-    """Return the PMI version of the engine's MPI, from the libraries that it loads, or None if they do not show it."""
+    """Return the PMI version of the engine's MPI, or None if the names of its libraries do not show it."""
     try:
         return pmi_of_libraries(run(["ldd", str(engine)], _LDD_S).stdout)
     except CommandTimeout:
@@ -121,7 +121,7 @@ def pmi_of(engine: Path) -> Pmi | None:
 
 
 def pmi_of_libraries(listing: str) -> Pmi | None:
-    """Return the PMI version of an MPI, from the output of ldd(1), or None if it does not show the version.
+    """Return the PMI version of an MPI from the output of ldd(1), or None if the output does not show it.
 
     >>> mpich = "libmpi_abi.so.1 => /x/libmpi_abi.so.1 (0x1)"
     >>> open_mpi = "libopen-pal.so.40 => /usr/lib/libopen-pal.so.40"
@@ -138,7 +138,7 @@ def pmi_of_libraries(listing: str) -> Pmi | None:
 
 
 def chosen_pmi(options: Sequence[str]) -> str:
-    """Return the value of the last ``--mpi`` in srun's options, or "" without this option.
+    """Return the value of the last ``--mpi`` among the options of srun, or "" without it.
 
     >>> chosen_pmi(["-p", "main", "--mpi=pmix_v4"]), chosen_pmi(["--mpi", "pmi2"]), chosen_pmi([])
     ('pmix_v4', 'pmi2', '')

@@ -1,4 +1,4 @@
-"""Compare the nodes of a launch: the launcher runs this module once on each node, and it prints the node's facts.
+"""Compare the nodes of a launch. The launcher runs this module on each node to print facts about the node.
 
 ``python -m strakes.runs.node_facts DIRECTORY FILE [HOST]`` prints one line of JSON.
 """
@@ -25,14 +25,14 @@ from strakes.base.units import counted, format_bytes
 from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
-# Seconds for Python to start: all nodes read its files from a shared file system at the same time.
+# Maximum seconds for Python to start. All nodes may read its files from a shared file system at the same time.
 _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first one has ended.
 _LATE_S = 10
 _VERSION_S = 10.0
-# Maximum number of concurrent commands: mpiexec is started for each host separately, so that a failing host is known.
+# Maximum number of concurrent commands. Each host gets a separate mpiexec, so that errors can be assigned to hosts.
 _CONCURRENT_RUNS = 64
-# A node with less than this share of the median memory is reported.
+# Nodes with less than this share of the median free memory are reported.
 _SHARE = 0.7
 _MOST_TOKEN_BYTES = 256
 _UPDATE = "Install the same version of strakes on all nodes."
@@ -40,7 +40,7 @@ _UPDATE = "Install the same version of strakes on all nodes."
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """Facts about one node. ``seen``: mount and file contents of the directory as the node sees them."""
+    """Facts about one node. ``seen``: mount of the directory, and content of the file, on this node."""
 
     host: str
     strakes: str
@@ -53,7 +53,7 @@ class CheckedNode:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of one node from the others. ``wrong``: nothing should be measured with this node."""
+    """A difference of one node from the others. ``wrong``: whether it excludes the node from measurements."""
 
     host: str
     what: str
@@ -62,9 +62,9 @@ class Difference:
 
 
 def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[list[CheckedNode], list[Difference]]:
-    """Return facts about all nodes, and their differences. A node must read ``content`` from ``directory``/``file``.
+    """Return facts about all nodes, and their differences. ``content``: expected content of ``directory``/``file``.
 
-    Raises EnvironmentLacksError that names the nodes that do not answer.
+    Raises EnvironmentLacksError if nodes do not answer, or if a node answers several times.
     """
     commands = starts(launch, directory, file)
     with ThreadPoolExecutor(_CONCURRENT_RUNS) as pool:
@@ -93,7 +93,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
 
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
-    """Return the commands that run this module once on each node, and the nodes of each command ("": name unknown)."""
+    """Return the commands that run this module on all nodes, each with its nodes ("" for an unknown name)."""
     module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed
@@ -122,21 +122,21 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 
 
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
-    """Run a command; return the nodes that answered, and the last line of its error, if any."""
+    """Run a command, and return the nodes that answered and its last line of error output."""
     try:
         done = run(command, _START_S)
     except StrakesError as error:
         return [], f"{error.what}: {error.why}"
     nodes = []
     for line in done.stdout.splitlines():
-        # The launcher can print other lines, which can be JSON as well.
+        # The launcher may print other lines, even JSON.
         with suppress(ValueError, TypeError):
             nodes.append(CheckedNode(**json.loads(line)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
 
 
 def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
-    """Return the reasons not to measure the nodes together, and the properties that may distort the figures."""
+    """Return differences of nodes: some exclude a common measurement, the others may distort it."""
     differing = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=_UPDATE),
         *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=_UPDATE),
@@ -208,7 +208,7 @@ def main(directory: str, file: str, host: str = "") -> None:
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
-    """Return the mount of the directory and the contents of the file; calls on a dead mount time out."""
+    """Return the mount of the directory and the content of the file. On a dead mount, the calls time out."""
     from strakes.base.errors import BadInputError
     from strakes.base.files import read_regular
     from strakes.targets.calls import mount_of

@@ -1,4 +1,4 @@
-"""The process of a running engine: exchanges messages as JSON lines, and logs all other output of the engine."""
+"""The process of an engine. It exchanges messages as lines of JSON. Other output is logged."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from strakes.base.processes import wait_for_end
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _KEPT_LINES = 20
-# Maximum length of a line; longer lines are read in pieces.
+# Maximum length of a line. Longer lines are read in pieces.
 _MOST_MESSAGE_BYTES = 64 << 20
 _MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
-# In the queue of messages: wakes up receive().
+# Element of the message queue that wakes receive().
 _WAKE: Mapping[str, Any] = {}
 
 Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """An engine process. Threads read its output pipes, which must never fill, and call ``log``."""
+    """A running engine. Threads read its output, so that the pipes never fill, and call ``log`` for other lines."""
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class EngineProcess:
         environment: Mapping[str, str] | None = None,
         current_directory: str | None = None,
     ) -> None:
-        """Start the process; ``environment`` is added to our environment. Raises OSError if that fails."""
-        # In a separate process group, because Ctrl-C must reach only this process, which then cancels the plan.
+        """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
+        # With a separate process group, Ctrl-C only reaches the parent, which then cancels the plan.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -62,11 +62,11 @@ class EngineProcess:
             reader.start()
 
     def is_alive(self) -> bool:
-        """Return whether the process has not ended yet."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, object]) -> bool:
-        """Send a message as one line; return False if the engine has closed its input."""
+        """Send a message as a line of JSON. Return False if the engine has closed its input."""
         assert self._process.stdin is not None
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
         try:
@@ -94,13 +94,13 @@ class EngineProcess:
         self._messages.put(_WAKE)
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the messages that a stopped engine had sent but that were not received yet."""
+        """Yield the messages of a stopped engine that were not received yet."""
         with suppress(queue.Empty):
             while (message := self.receive(_TICK_S, wake=False)) is not None:
                 yield message
 
     def end_input(self, patience_s: float) -> bool:
-        """Close the engine's input so that it exits; stop it after ``patience_s`` seconds; return whether it ended."""
+        """Close the input so that the engine exits, or stop it after ``patience_s`` seconds. Return success."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if not self._wait(patience_s):
@@ -109,9 +109,9 @@ class EngineProcess:
         return True
 
     def stop(self, patience_s: float, reap_s: float = _JOIN_S) -> bool:
-        """Send SIGTERM, then SIGKILL; return False if the process still runs, because a file system blocks it.
+        """Send SIGTERM, then SIGKILL. Return False if the process still runs, because a file system blocks it.
 
-        ``patience_s``: maximum time to end in order. ``reap_s``: maximum time to wait after SIGKILL.
+        ``patience_s``, ``reap_s``: maximum time to wait after SIGTERM and after SIGKILL.
         """
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, reap_s)):
             self._process.send_signal(number)
@@ -121,7 +121,7 @@ class EngineProcess:
         return self._process.returncode is not None
 
     def how_it_ended(self) -> str:
-        """Return, as text, how the process ended, with its last lines on standard error."""
+        """Return a text on how the process ended, with its last lines on standard error."""
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
             return "it closed its output"
@@ -138,7 +138,7 @@ class EngineProcess:
         return True
 
     def _close(self, join_s: float = _JOIN_S) -> None:
-        """Close the engine's input, and wait for the threads that read and close its output pipes."""
+        """Close the input, and wait for the threads that read and close the output pipes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         for reader in self._readers:
@@ -168,7 +168,7 @@ def _words(line: bytes) -> str:
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
-    """Parse a message; return None for any other line, such as output of the launcher."""
+    """Return the message in a line, or None for other lines, such as output of the launcher."""
     if not line.startswith(b"{"):
         return None
     try:

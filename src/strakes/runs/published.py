@@ -1,4 +1,4 @@
-"""A run as one file (``schemas/export.json``), for exchange between users and sites. Records are checked as read."""
+"""Read a run from one file (``schemas/export.json``), for exchange between users and sites."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from strakes.runs.run import Run
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
-# Maximum size of a file, also when it is unpacked. An indented JSON value takes 24 bytes of text on average.
+# Maximum size of a file, also after decompression. An indented JSON value takes 24 bytes of text on average.
 _MOST_BYTES = 256 << 20
 # Maximum number of JSON values in a file. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000
-# The parts of a file that correspond to the files of a stored run.
+# Parts of a file. Each corresponds to a file of a stored run.
 _PARTS = {"manifest": dict, "findings": dict, "cells": list, "visits": list, "events": list}
 
 
 @dataclass(frozen=True)
 class PublishedRun(Run):
-    """A run that is read from the file ``path``; nothing can be written to it."""
+    """A read-only run in the file ``path``."""
 
     @property
     def id(self) -> str:
@@ -42,7 +42,7 @@ class PublishedRun(Run):
         return findings
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for contents that strakes would never have exported."""
+        """Return the error for contents that strakes does not export."""
         where = f"{self.path}: {name}" if name else str(self.path)
         return BadInputError("this is not a run exported by strakes", where=where, why=why, remedy=_REMEDY)
 
@@ -68,7 +68,7 @@ class PublishedRun(Run):
 
 
 def _read(path: Path) -> Any:
-    """Return the JSON in the file, compressed with gzip or not."""
+    """Return the parsed JSON of the file, which may be compressed with gzip."""
     refuse_other_kind(path, "export", OTHER_KINDS["export"].name)
     try:
         content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)

@@ -1,4 +1,4 @@
-"""Records of a run: visits, and one class for each kind of event.
+"""Records of a run: visits (executions of plans) and events. Each kind of event has a class.
 
 ``strakes.model.record`` reads and writes them.
 """
@@ -19,12 +19,12 @@ from strakes.targets.description import Interruption, Layout
 
 @dataclass(frozen=True)
 class Visit(Record):
-    """One execution of a cell's plan. ``ended``: a PlanEnd, or "yielded" if it was cancelled to protect other users.
+    """One execution of a cell's plan. ``ended``: a PlanEnd, or "yielded" if cancelled to protect other users.
 
-    ``client_s``: duration of a fixed amount of work on the client. ``servers``: increase of the servers' counters,
-    except the counters in ``servers_disturbed``. ``interruptions``: when servers were unavailable; ``ended`` is then
-    "interrupted" if the visit can be repeated. ``given``: placements that its directories got. ``kept``: the directory
-    shared by visits. ``neighbour``: latencies of the probe. ``stage``, ``settings``: only for trials of a search.
+    ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the counters of servers,
+    without those in ``servers_disturbed``. ``interruptions``: times without servers. ``ended`` is then "interrupted" if
+    the visit can be repeated. ``given``: placements that the directories got. ``kept``: directory shared by visits.
+    ``neighbour``: latencies of the probe of --neighbour. ``stage``, ``settings``: only for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -52,16 +52,16 @@ class Visit(Record):
 
     @property
     def ended_well(self) -> bool:
-        """Return whether the plan was executed to its end."""
+        """Return whether the plan was executed completely."""
         return self.ended == "ok"
 
     @property
     def is_measurement(self) -> bool:
-        """Return whether the visit counts for its cell; the pilot and confirmations do not."""
+        """Return whether the visit counts for its cell. The pilot and confirmations do not."""
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
-        """Return the sample of the phase with that name, or None."""
+        """Return the sample of the phase with this name, or None."""
         return next((sample for sample in self.samples if sample.name == phase), None)
 
 
@@ -74,7 +74,7 @@ class RunEvent(Record):
 
 @dataclass(frozen=True)
 class FactsFound(RunEvent):
-    """Facts about the target, found before the measurement."""
+    """Facts about the file system, found before the measurement."""
 
     event = "facts"
     facts: Mapping[str, Any]
@@ -82,9 +82,9 @@ class FactsFound(RunEvent):
 
 @dataclass(frozen=True)
 class AmountsChosen(RunEvent):
-    """Duration of a phase and largest amount of data of a plan, chosen after the pilot.
+    """The duration of a phase and the maximum amount of data of a plan, as chosen after the pilot.
 
-    ``like``: the run whose amounts are reused. ``left_out``: number of cells that do not fit the budget.
+    ``like``: the run with the same amounts, if they were reused. ``left_out``: number of cells over the budget.
     """
 
     event = "context"
@@ -98,7 +98,7 @@ class AmountsChosen(RunEvent):
 
 @dataclass(frozen=True)
 class CellSkipped(RunEvent):
-    """A cell that cannot be measured here."""
+    """A cell that cannot be measured on this system."""
 
     event = "skipped"
     study: str
@@ -108,7 +108,7 @@ class CellSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class CellDropped(RunEvent):
-    """A cell for which the budget allows no more runs. ``runs``: the number of its runs so far (None: unknown)."""
+    """A cell that gets no more runs within the budget. ``runs``: number of runs so far (None: unknown)."""
 
     event = "dropped"
     cell: str
@@ -127,7 +127,7 @@ class PopulationRemoved(RunEvent):
 
 @dataclass(frozen=True)
 class TargetDescribed(RunEvent):
-    """The storage targets of the file system, and a text for each difference between them."""
+    """The storage targets of the file system, and texts on differences between them."""
 
     event = "description"
     description: Mapping[str, Any]
@@ -136,7 +136,7 @@ class TargetDescribed(RunEvent):
 
 @dataclass(frozen=True)
 class TroubleSeen(RunEvent):
-    """Problems of servers "before" or "after" the measurement (``when``), one sentence for each problem."""
+    """Problems of servers, one sentence each. ``when``: "before" or "after" the measurement."""
 
     event = "trouble"
     when: str
@@ -145,7 +145,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class CountersUnread(RunEvent):
-    """Servers whose counters could not be read for the first time, one sentence for each."""
+    """Counters of servers that could not be read, one sentence for each server at the first failure."""
 
     event = "counters-unread"
     sentences: tuple[str, ...]
@@ -153,7 +153,7 @@ class CountersUnread(RunEvent):
 
 @dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
-    """Interruptions that lasted beyond the end of a visit, with their ends as known at the end of the run."""
+    """Interruptions that outlasted a visit, with the ends that are known at the end of the run."""
 
     event = "interruptions-ended"
     interruptions: tuple[Interruption, ...]
@@ -161,7 +161,7 @@ class InterruptionsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class OthersSeen(RunEvent):
-    """Other measurements by strakes in the directory "before", "meanwhile" or "after"; ``who``: a text for each."""
+    """Other measurements by strakes in the directory: texts ``who``, seen "before", "meanwhile" or "after"."""
 
     event = "others"
     when: str
@@ -170,7 +170,7 @@ class OthersSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """The layout of new files (None: refused), and its differences from the requested one."""
+    """The requested layout of new files, the ``given`` one (None: refused), and the differences."""
 
     event = "layout"
     wanted: Layout
@@ -180,7 +180,7 @@ class LayoutGiven(RunEvent):
 
 @dataclass(frozen=True)
 class DirectoryPlaced(RunEvent):
-    """A directory is kept between visits; ``given``: the placements that it and its subdirectories got."""
+    """A directory that is kept between visits. ``given``: placements of the directory and its subdirectories."""
 
     event = "placed"
     cell: str
@@ -189,7 +189,7 @@ class DirectoryPlaced(RunEvent):
 
 @dataclass(frozen=True)
 class NodesChanged(RunEvent):
-    """A run was resumed on other nodes."""
+    """The run was resumed on other nodes."""
 
     event = "other-nodes"
     nodes: tuple[str, ...]
@@ -209,7 +209,7 @@ class NeighbourFelt(RunEvent):
 
 @dataclass(frozen=True)
 class SpaceSearched(RunEvent):
-    """The space of a search: factors, their combinations, amounts, and settings that could not be tried."""
+    """The space of a search: factors, their combinations, amounts, and settings that cannot be tried."""
 
     event = "space"
     factors: tuple[Mapping[str, Any], ...]
@@ -221,7 +221,7 @@ class SpaceSearched(RunEvent):
 
 @dataclass(frozen=True)
 class ConfirmationBegun(RunEvent):
-    """A search begins to confirm its ``best`` settings by ``runs`` fresh runs."""
+    """A search starts to confirm its ``best`` settings with ``runs`` new runs."""
 
     event = "confirmation"
     best: Mapping[str, Setting]
@@ -232,7 +232,7 @@ _KINDS: Mapping[str, type[RunEvent]] = {kind.event: kind for kind in RunEvent.__
 
 
 def event_from_record(record: Mapping[str, Any]) -> RunEvent:
-    """Parse an event. Raises KeyError, TypeError or ValueError if the record is not valid.
+    """Return the event in a record. Raises KeyError, TypeError or ValueError if the record is not valid.
 
     >>> event_from_record({"event": "dropped", "cell": "a", "reason": "no time"})
     CellDropped(cell='a', reason='no time', runs=None)

@@ -1,4 +1,4 @@
-"""A stored run, which is read from its directory."""
+"""Read a stored run from its directory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Runtime
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of the list of runs. ``created``: ISO 8601 in UTC. ``status`` "damaged": its run.json cannot be read."""
+    """A line of the list of runs. ``created``: ISO 8601 in UTC. ``status`` "damaged": run.json cannot be read."""
 
     id: str
     kind: str
@@ -47,7 +47,7 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Run:
-    """One stored run. Files are read on first use and cached, so open a growing run again to see new data."""
+    """A stored run. Files are read once, on first use. To see new data of a growing run, open it again."""
 
     path: Path
 
@@ -76,7 +76,7 @@ class Run:
 
     @property
     def directories(self) -> str:
-        """Return the measured directories as text: one, or all over which the ranks were distributed."""
+        """Return the measured directory as text, or all directories over which the ranks were distributed."""
         beside = self.manifest.get("options", {}).get("beside", ())
         return ", ".join([str(self.manifest.get("target", "")), *beside])
 
@@ -107,7 +107,7 @@ class Run:
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for contents that strakes never writes. ``name``: name of the file, if known."""
+        """Return the error for contents that strakes does not write. ``name``: name of the file, if known."""
         return BadInputError(
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
@@ -128,16 +128,16 @@ class Run:
                 raise self.damaged("the run is complete, but this file has no facts of its file system", "events.jsonl")
 
     def events_of(self, kind: type[E]) -> list[E]:
-        """Return the events of one kind, in order."""
+        """Return the events of one kind in chronological order."""
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts that were found about the target before the measurement; empty without facts."""
+        """Return the facts about the file system, found before the measurement. Empty if none are stored."""
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
     def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
-        """Parse every row of a file. Raises BadInputError if a row is not a valid record."""
+        """Return the parsed rows of a file. Raises BadInputError if a row is not a valid record."""
         rows = []
         for number, row in enumerate(self._rows(name), start=1):
             try:
@@ -148,7 +148,7 @@ class Run:
         return rows
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        # Only a killed writer leaves half a line, so a complete run has none; the file of cells is replaced as a whole.
+        # Only a killed writer leaves an incomplete line, and complete runs have none. Cells are written atomically.
         whole = name == "cells" or self.manifest["status"] == "complete"
         return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
 
@@ -165,7 +165,7 @@ class Run:
         return read_json(path) if path.exists() else None
 
     def write_findings(self, findings: Mapping[str, object]) -> None:
-        """Store the findings of the run, even long after its end; replaces earlier findings."""
+        """Store the findings of the run in place of earlier ones. The run may have ended long ago."""
         write_json(self.path / "findings.json", findings)
 
     @property
@@ -175,11 +175,11 @@ class Run:
         return read_json(path) if path.exists() else None
 
     def write_answers(self, answers: Mapping[str, object]) -> None:
-        """Store the verdicts on the needs that the user stated; replaces earlier verdicts."""
+        """Store the verdicts of ``strakes accept`` in place of earlier ones."""
         write_json(self.path / "answers.json", answers)
 
     def is_being_written(self) -> bool:
-        """Return whether a running process writes this run: writers hold a lock on visits.jsonl."""
+        """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""
         try:
             descriptor = open_kept(self.path / "visits.jsonl", os.O_RDONLY)
         except OSError:
@@ -188,7 +188,7 @@ class Run:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:  # a file system without locks
+        except OSError:  # The file system has no locks.
             return False
         finally:
             os.close(descriptor)
@@ -196,7 +196,7 @@ class Run:
 
 
 def summary_of(path: Path) -> RunSummary:
-    """Return one line of the list of runs; the status of a run whose writer was killed is "interrupted"."""
+    """Return the line of a run in the list of runs. If its writer was killed, its status is "interrupted"."""
     run = Run(path)
     try:
         manifest = run.manifest
@@ -216,9 +216,9 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError if the files of a run contradict each other, PerhapsDamagedError if the body fails.
+    """Raise BadInputError if the files of a run contradict each other, or PerhapsDamagedError if the body fails.
 
-    Before the body, only the fields that every run has are checked.
+    The check before the body only covers the fields that all runs have.
     """
     run.require_whole()
     try:

@@ -1,4 +1,4 @@
-"""The engine whose ranks srun starts on the nodes of the current Slurm allocation."""
+"""Engine whose ranks are started by srun on the nodes of the current Slurm allocation."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
 
-# srun's message about the first task that failed; for tasks that srun then killed it says "Terminated".
+# Message of srun about the first failed task. For tasks that srun then killed, it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
-# srun's message about a failed node of the step.
+# Message of srun about a failed node.
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """The Slurm job that strakes runs in. ``tasks``: the requested number of tasks, or None without a request."""
+    """The Slurm job in which strakes runs. ``tasks``: number of tasks that the job requested, or None."""
 
     nodes: int
     tasks: int | None
@@ -53,7 +53,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
 
 
 def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
-    """Return the default number of ranks: the tasks that the job requested, else one for each processor; at least 2."""
+    """Return the default number of ranks: the requested tasks of the job, else one per processor, at least 2."""
     job = allocation()
     nodes = len(hosts) or job.nodes
     if ranks_per_node is not None:
@@ -81,7 +81,7 @@ class SlurmEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
-        """Return what the user can check if srun does not start the engine."""
+        """Return a text on what the user can check if srun does not start the engine."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         pmi = f" The engine's MPI needs {spoken}; srun --mpi=list shows what this Slurm supports." if spoken else ""
         return f"Check that srun can start a program on these nodes: srun hostname.{pmi}"
@@ -108,7 +108,7 @@ def find_srun() -> Path:
 
 
 def placed(srun: Path, launch: Launch) -> list[str]:
-    """Return srun with its options: only the first task gets our input, and a task that fails ends all tasks.
+    """Return the srun command: only the first task gets the input, and a failed task ends all tasks.
 
     >>> " ".join(placed(Path("srun"), Launch("slurm", 8, ("n1", "n2"), 4)))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
@@ -121,7 +121,7 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
-    """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if the user chose a wrong one."""
+    """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if ``options`` has a wrong one."""
     spoken = pmi_of(engine)
     chosen = chosen_pmi(options)
     if spoken is None:

@@ -1,4 +1,4 @@
-"""The store: creates, finds and resumes runs."""
+"""Create, find and resume runs in the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIST_THEM = "strakes runs lists the runs."
 
 
 class Store:
-    """All runs below one directory, which is created with the first run.
+    """The directory with all runs. It is created with the first run.
 
     >>> import tempfile
     >>> from strakes.runs.records import Visit
@@ -54,8 +54,8 @@ class Store:
     ) -> RunWriter:
         """Create a run and return its writer.
 
-        For an imported run, ``measured_at`` is the time of measuring; with ``elsewhere``, the target need not exist.
-        Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
+        ``measured_at``: time of measurement of an imported run. ``elsewhere``: the target need not exist. Raises
+        BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
         """
         try:
             if not elsewhere:
@@ -66,7 +66,7 @@ class Store:
         path = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
-            # run.json makes the directory a run, so it is written last.
+            # A directory with run.json is a run, so write this file last.
             write_json(
                 path / "run.json",
                 {
@@ -89,19 +89,19 @@ class Store:
         return writer
 
     def open(self, run: str) -> Run:
-        """Return a run by its id, a unique prefix of its id, "latest", or "latest~N" (the N-th before the latest).
+        """Return the run with this id or unique prefix, or "latest", or "latest~N" (the N-th before the latest).
 
-        Raises BadInputError if there is no such run or the prefix is not unique.
+        Raises BadInputError if no run matches, or if several match.
         """
         path = self._runs / run
-        # Do not list the store for a whole id: it may have thousands of runs.
+        # For a complete id, do not list the store, which may have thousands of runs.
         is_id = run not in ("", ".", "..") and os.sep not in run and os.path.exists(path / "run.json")
         return Run(path if is_id else self._find(run).path)
 
     def resume(self, fingerprint: str) -> RunWriter:
-        """Resume the newest unfinished run whose options have ``fingerprint``.
+        """Return the writer of the newest unfinished run whose options have ``fingerprint``.
 
-        Raises BadInputError if no run has it or the run is still being written.
+        Raises BadInputError if no run matches, or if another process writes it.
         """
         summary = self._newest_unfinished(fingerprint)
         writer = RunWriter(summary.path)
@@ -177,9 +177,9 @@ class Store:
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Set the run's status if the body raises; keep its visits, or discard the run if it has none.
+    """Set the status of the run if the body raises an exception. A run without measurements is discarded.
 
-    Raises InterruptedByUser for Ctrl-C, otherwise the body's exception.
+    Raises InterruptedByUser for Ctrl-C, else the exception of the body.
     """
     try:
         yield
@@ -200,17 +200,17 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         raise
     except BaseException as error:
         visits = store.open(writer.id).visits
-        # A refusal after the pilot (for example: no space) is not a failure of the file system.
+        # A refusal after the pilot, for example for lack of space, is not a failure of the file system.
         refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
         if visits and not refused:
             writer.finish("failed")
         else:
-            store.discard(writer)  # nothing was measured, so there is no run to keep
+            store.discard(writer)  # nothing was measured
         raise
 
 
 def _remove(run: Path) -> None:
-    """Remove the directory of a run without following mounts or links; ignore failures."""
+    """Remove the directory of a run. Do not follow mounts or links, and ignore failures."""
     with suppress(OSError), closing(open_directory(run.parent)) as parent:
         remove_tree(parent, run.name)
 

@@ -1,4 +1,4 @@
-"""Crash-safe files of the store: JSON by atomic replacement, JSON lines by appending, with a torn last line ignored."""
+"""Crash-safe files of the store. JSON files are replaced atomically; JSON lines are appended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
 from strakes.base.finite import to_json
 
-# Maximum size of a file in bytes, larger than any real run: refuses sparse files that would exhaust the memory.
+# Maximum size of a file in bytes, larger than any real run. A huge sparse file would exhaust the memory.
 MOST_BYTES = 4 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
@@ -32,7 +32,7 @@ def store_error(error: OSError, path: Path) -> StrakesError:
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
-    """Replace ``path`` atomically: after a crash it has the old document or the new one."""
+    """Replace the JSON document in ``path`` atomically. Raises StrakesError."""
     replace_text(path, to_json(document, indent=1) + "\n")
 
 
@@ -66,9 +66,9 @@ def json_document(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
-    """Return all rows of ``path``, an empty list if it is missing. A last line torn by a crash is ignored.
+    """Return all rows of ``path``, none if it is missing. An incomplete last line, due to a crash, is ignored.
 
-    Raises BadInputError for any other line that is not a JSON object; with ``whole`` also for a torn last line.
+    Raises BadInputError for any other line that is not a JSON object. With ``whole``, the last line is no exception.
     """
     try:
         data = _read(path)
@@ -84,17 +84,16 @@ def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
 
 
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
-    """Return the StrakesError for a run that this user has no permission to read."""
+    """Return the error for a run that this user may not read."""
     remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
     why = error.strerror or str(error)
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
 def _read(path: Path) -> bytes:
-    """Read a file of the store.
+    """Return the content of a file of the store.
 
-    Raises EnvironmentLacksError if it cannot be read, BadInputError if it is not a regular file, FileNotFoundError if
-    it is missing.
+    Raises FileNotFoundError if it is missing, BadInputError if it is too large, else EnvironmentLacksError.
     """
     try:
         return read_kept(path, MOST_BYTES)
@@ -114,7 +113,7 @@ def whole_length(data: bytes) -> int:
     8
     """
     end = data.rfind(b"\n") + 1
-    # After a power failure the last line can have its full length but not its data.
+    # After a power failure, the last line can have its full length without its data.
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
     return end if not last or _parse_row(last) is not None else end - len(last)
 
@@ -133,7 +132,7 @@ def _damaged(path: Path, why: str) -> BadInputError:
 
 
 class AppendFile:
-    """A file of JSON lines for appending; if ``durable``, :meth:`append` returns after fsync."""
+    """A file of JSON lines for appending. ``durable``: :meth:`append` returns after an fsync."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -148,7 +147,7 @@ class AppendFile:
         return self._descriptor
 
     def drop_torn_line(self) -> None:
-        """Truncate an incomplete last row of a killed writer, so that the next row does not join it."""
+        """Remove an incomplete last row of a killed writer, so that the next row begins a new line."""
         with open(self._descriptor, "rb", closefd=False) as file:
             file.seek(0)
             os.ftruncate(self._descriptor, whole_length(file.read()))
@@ -163,7 +162,7 @@ class AppendFile:
             if self._durable:
                 os.fsync(self._descriptor)
         except BaseException as error:
-            # Remove a part of the row, also after an interrupt: the next row must not follow half a row.
+            # Remove an incomplete row, also after an interrupt, so that the next row begins a new line.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, before)
             if isinstance(error, OSError):

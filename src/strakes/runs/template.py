@@ -1,4 +1,4 @@
-"""The engine whose ranks any other launcher starts. The user gives the launcher's command as a template."""
+"""Engine whose ranks are started by another launcher. The user gives the launcher's command as a template."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
-    """An engine that the command template ``launch.command`` starts, with fields such as ``{engine}``, ``{ranks}``."""
+    """An engine started by the template ``launch.command``, which has fields such as ``{engine}`` and ``{ranks}``."""
 
     def command(self) -> Sequence[str]:
-        """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
+        """Return the user's command with its fields filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
         engine = [*IN_ROOT, str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
         return filled(self._launch, engine)
 
     @property
     def remedy(self) -> str:
-        """Return what to check if the user's command does not start the engine, with the PMI that its MPI needs."""
+        """Return a text on what the user can check if the command does not start the engine."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
         return f"Try the launcher's command without strakes.{speak}"
 
 
 def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
-    """Return the filled-in template as a list of arguments. Raises BadInputError if it does not fit the options.
+    """Return the template with its fields filled in, as words. Raises BadInputError if it does not fit the options.
 
     >>> jsrun = Launch("command", 8, ranks_per_node=4, command="jsrun -n {ranks} -r{ranks_per_node} {engine}")
     >>> filled(jsrun, ["/e", "--expect-ranks", "8"])

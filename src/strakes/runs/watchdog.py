@@ -1,9 +1,9 @@
-"""Ends a command whose servers are dead, even if it is blocked in a system call.
+"""End a command whose servers are dead, even if it is blocked in a system call.
 
-A thread for each file system asks the kernel once a second which servers do not answer. The watchdog thread follows
-the course of an outage, raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt, and restores
-settings and ends the process if the main thread does not react. No wait of another thread delays it. The parent process
-(strakes.cli.apart) leaves an outage to the watchdog; before it kills a blocked process, it sends TOLD_TO_END.
+One thread per file system asks the kernel every second which servers do not answer. If an outage lasts too long, the
+watchdog thread raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt. If the main thread does
+not react, the watchdog restores settings and ends the process. No other thread can delay it. The parent process
+(strakes.cli.apart) leaves outages to the watchdog. Before it kills a blocked process, it sends TOLD_TO_END.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# Seconds from noticing a lost server to the report, which must come within 30 s of the fault: LOST_FOR_S for a silent
-# server, since a Lustre client notices a dead machine after 13 to 16 s; REFUSED_FOR_S for a server that refuses
-# connections (an unmounted target), which a client notices immediately.
+# Seconds between the detection of a lost server and its report, which must come within 30 s of the fault. LOST_FOR_S is
+# for silent servers: a Lustre client detects a dead machine after 13 to 16 s. REFUSED_FOR_S is for servers that refuse
+# connections (unmounted target): a client detects them immediately.
 LOST_FOR_S = 13.0
 REFUSED_FOR_S = 28.0
-# Shares of the 30 s from the report to the end of the command, one after the other: the servers may come back
-# (GRACE_S); the engine is stopped and settings are restored, then the process exits even if it is blocked (ENDING_S);
-# the parent process waits for processes in the kernel (5 s, strakes.cli.apart). 5 s are left for a busy machine. In
-# recorded fail-overs, targets were unavailable for 21 to 38 s, less than REFUSED_FOR_S + GRACE_S.
+# A command ends within 30 s of the report. For GRACE_S, the servers may come back. Within ENDING_S, the engine is
+# stopped, settings are restored and the process exits, even if blocked. The parent then waits 5 s for processes in the
+# kernel (strakes.cli.apart). 5 s are left for a busy machine. In recorded fail-overs, targets were unavailable for 21
+# to 38 s, which is less than REFUSED_FOR_S + GRACE_S.
 GRACE_S = 16.0
 ENDING_S = 4.0
-# Share of ENDING_S for the main thread; then the watchdog restores the settings itself.
+# The part of ENDING_S for the main thread. Afterwards, the watchdog restores the settings.
 _UNWIND_S = 2.0
-# Blocked in all threads, so that it stays pending until the watchdog sees it; it ends a process without a watchdog.
+# All threads block this signal, so the watchdog sees it pending. Without a watchdog, it ends the process.
 TOLD_TO_END = signal.SIGUSR2
-# An answer about lost servers that is overdue by _SLOW_S seconds was blocked; then a child process tries the directory.
+# If the query for lost servers is overdue by this many seconds, it is blocked, and a child process tries the directory.
 _SLOW_S = 3.0
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
@@ -49,7 +49,7 @@ _last_acts: list[Callable[[], object]] = []
 
 @contextmanager
 def before_forced_end(act: Callable[[], object]) -> Iterator[None]:
-    """Call ``act`` in another thread if the watchdog ends the process while the body runs."""
+    """Call ``act`` in the watchdog thread if the watchdog ends the process while the body runs."""
     _last_acts.append(act)
     try:
         yield
@@ -58,22 +58,22 @@ def before_forced_end(act: Callable[[], object]) -> Iterator[None]:
 
 
 def advice(path: str, *, resumable: bool = True) -> str:
-    """Return what to do after servers died during a command on ``path``."""
+    """Return a text on what to do if servers died during a command on ``path``."""
     resume = "--resume continues a run that was begun, and " if resumable else ""
     return f"Check them. When they serve again, {resume}strakes clean {path} removes the remaining files."
 
 
 def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
-    """Set callbacks that report the exit status and the lost servers to the parent process.
+    """Set the callbacks that report the exit status and lost servers to the parent process.
 
-    The parent process needs them because a blocked process may never exit.
+    Without them, the parent would wait for the exit of a blocked process.
     """
     _parent[:] = [(tell_status, tell_trouble)]
 
 
 @contextmanager
 def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
-    """Watch the servers of remote file systems while the body runs; report lost ones on standard error.
+    """Watch the servers of remote file systems while the body runs, and report lost ones on standard error.
 
     Raises ServersDeadError in the body if servers stay dead. Does nothing outside the main thread.
     """
@@ -90,7 +90,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        # A query of the watchdog's threads may hang and would stay when this process exits.
+        # End hanging queries of the watchdog, which would outlive this process.
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
@@ -98,14 +98,14 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
 
 
 class Course:
-    """The course of an outage: "serving", "lost", "reported" (it lasts too long for a short break), "over"."""
+    """The course of an outage. States: "serving", "lost", "reported" (to the user) and "over" (no hope left)."""
 
     def __init__(self) -> None:
         self.state: Literal["serving", "lost", "reported", "over"] = "serving"
         self._since_s = 0.0
 
     def step(self, now_s: float, lost: Mapping[str, LostServer]) -> bool:
-        """Add the servers that are lost at ``now_s``; return whether the state changed. The end is final."""
+        """Add the servers that are lost at ``now_s``, and return whether the state changed. "over" is final."""
         before, waited_s = self.state, now_s - self._since_s
         refused = all(server.refuses for server in lost.values())
         if self.state != "over" and not lost:
@@ -133,7 +133,7 @@ class _Watchdog:
             threading.Thread(target=work, name="strakes-watchdog", daemon=True).start()
 
     def raise_error(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle SIGALRM in the main thread: raise the error of the watchdog."""
+        """Raise the error of the watchdog, as the handler of SIGALRM in the main thread."""
         if self._error is not None:
             raise self._error
 
@@ -148,7 +148,7 @@ class _Watchdog:
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
-                with suppress(OSError, ValueError):  # nobody reads standard error any more
+                with suppress(OSError, ValueError):  # standard error is closed
                     sys.stderr.write(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.\n")
                     sys.stderr.flush()
         if course.state == "over" and not self._stopping.is_set():
@@ -184,7 +184,7 @@ def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:
 
 
 class _Look:
-    """The lost servers of one file system, read again and again in a thread of its own."""
+    """The lost servers of one file system, polled by a separate thread."""
 
     def __init__(self, target: Target, stopping: threading.Event) -> None:
         self.target, self._stopping = target, stopping
@@ -193,14 +193,14 @@ class _Look:
         self._look_since_s = 0.0
 
     def repeat(self) -> None:
-        """Ask which servers are lost, until the command stops the watchdog."""
+        """Poll the lost servers until the watchdog stops."""
         while not self._stopping.is_set():
             known = self.target.lost_servers()
             self._answer = time.monotonic(), known
             self._stopping.wait(_TICK_S)
 
     def lost(self) -> Mapping[str, LostServer]:
-        """Return target -> lost server. If the last answer is missing or old, try the directory in a child process."""
+        """Return target -> lost server. If no recent answer exists, a child process tries the directory."""
         answered_s, known = self._answer
         now_s = time.monotonic()
         if known or (known is not None and now_s - answered_s < _TICK_S + _SLOW_S):

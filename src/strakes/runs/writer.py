@@ -1,4 +1,4 @@
-"""Write one run: every finished visit (execution of a cell's plan) is on the disk before the next one starts."""
+"""Write a run. Each finished visit (execution of a cell's plan) is on the disk before the next one starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.runs.run import FinishedStatus, Run
 from strakes.runs.store_files import AppendFile, json_lines, replace_text, store_error, write_json
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_LOCK_PATIENCE_S = 1.0  # seconds to wait for the lock, which a reader holds for microseconds
+_LOCK_PATIENCE_S = 1.0  # Maximum seconds to wait for the lock. Readers hold it for microseconds.
 
 
 def utc_now() -> datetime:
@@ -29,7 +29,7 @@ def utc_now() -> datetime:
 
 
 class RunWriter:
-    """The only writer of a run, which a lock ensures. ``run``: the run as it was when the writer opened it.
+    """The writer of a run. A lock excludes other writers. ``run``: the run when the writer opened it.
 
     Leaving the context without :meth:`finish` keeps the run unfinished, so that it can be resumed.
     """
@@ -37,7 +37,7 @@ class RunWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = Run(path)
-        self._appending = threading.Lock()  # an engine's reader thread adds events while trials are written
+        self._appending = threading.Lock()  # The thread that reads an engine's output adds events.
         self._visits = AppendFile(path / "visits.jsonl", durable=True)
         try:
             _lock(self._visits, self.id)
@@ -48,7 +48,7 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # Read and cache all files now, so that ``run`` does not include rows of this writer.
+        # Read all files now, so that ``run`` has no rows of this writer.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property
@@ -57,12 +57,12 @@ class RunWriter:
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:
-        """Write all cells of the run, replacing an earlier list."""
+        """Write all cells of the run in place of an earlier list."""
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
         replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
     def append_visit(self, *visits: Visit) -> None:
-        """Add finished visits, which are on the disk when the method returns."""
+        """Add finished visits. They are on the disk when the method returns."""
         with self._appending:
             self._visits.append(*map(to_record, visits))
 
@@ -115,7 +115,7 @@ def _lock(file: AppendFile, run: str) -> None:
             time.sleep(0.01)
             continue
         except OSError as error:
-            # Some network file systems have no locks; a run there is protected by its unique id alone.
+            # Some network file systems have no locks. Runs there are only protected by their unique ids.
             if error.errno not in _NO_LOCKS:
                 raise store_error(error, Path(run)) from error
         return

@@ -1,7 +1,7 @@
-"""The guard of a fault: a record on disk, and a process that undoes the fault if the drill dies.
+"""Guard a fault by a record on disk and by a process that undoes the fault if the drill dies.
 
-The guard process waits for the end of the drill. It runs in a new session, where signals of the terminal do not arrive.
-A drill that is stopped does not end, so the guard also undoes a fault whose time is over; the drill may do so again.
+The guard waits for the end of the drill, in a new session, which gets no signals of the terminal. A drill stopped by
+SIGSTOP does not end, so the guard also undoes faults that last too long. The drill may repeat the undoing.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from strakes.control.drill_journal import announce, put_right_open
 from strakes.control.drill_undo import Undo
 from strakes.runs.store_files import store_error
 
-# Time limit in seconds for undoing a fault: a server that is being repaired may answer late.
+# Time limit in seconds to undo a fault. A server under repair may answer late.
 UNDO_LIMIT_S = 300.0
 # Seconds between two attempts.
 _AGAIN_S = 5.0
-# Time in seconds that a working drill gets to undo its fault first.
+# Seconds that the guard leaves to the drill to undo its fault.
 _LATE_S = 5.0
-_MOST_POLL_S = 2e6  # poll(2) takes milliseconds in 32 bits
-# Messages to the guard: the fault is caused; the drill has used up the time limit, so the guard must not try again.
+_MOST_POLL_S = 2e6  # Maximum time-out: poll(2) takes milliseconds in 32 bits.
+# Messages to the guard. _CAUSED: the fault is caused. _TRIED: the drill could not undo it, so do not try.
 _CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
-    """The obligation to undo one fault. It is recorded, and its guard started, before the fault is caused."""
+    """The obligation to undo a fault. Its record and its guard process exist before the fault is caused."""
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
-        """Record how to undo the fault and start the guard. If this raises StrakesError, do not cause the fault.
+        """Record how to undo the fault, and start the guard. If this raises StrakesError, do not cause the fault.
 
-        The guard undoes it ``within_s`` after :meth:`caused`, or later if that is not called.
+        ``within_s``: maximum duration of the fault after :meth:`caused`. Without that call, it may last longer.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
-            # The open file remains the record of the fault even if the owner of the store moves it.
+            # The open file remains the record even if the owner of the store moves the file.
             self._journal = open_kept(self._path, os.O_RDWR)
         except OSError as error:
             raise store_error(error, self._path) from error
@@ -62,14 +62,14 @@ class Promise:
         )
 
     def caused(self) -> None:
-        """Tell the guard that the fault lasts from now on."""
+        """Tell the guard that the fault begins now."""
         self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
         """Undo the fault and return a description of the action, or "" if the fault has been undone before.
 
-        ``say`` gets the first failure at once. Raises StrakesError if the fault cannot be undone; the next strakes
-        command then tries again.
+        ``say`` gets the first failure immediately. Raises StrakesError if the fault cannot be undone. Then the next
+        strakes command tries again.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._journal, say)
@@ -78,12 +78,12 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Leave the fault to the guard, which begins when this process has ended; return a sentence about it."""
+        """Leave the undoing to the guard, which starts when this process has ended, and return a text about it."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} tries it for at most {limit}. {self.left}"
 
     def close(self) -> None:
-        """Let the guard undo the fault if that has not been done or tried, and wait for the end of the guard."""
+        """Wait for the end of the guard. It undoes the fault unless the drill has done or tried that."""
         assert self._guard.stdin is not None
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()
@@ -97,7 +97,7 @@ class Promise:
 
 
 def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
-    """Undo the fault in an open journal; repeat a failing command for UNDO_LIMIT_S. Raises StrakesError."""
+    """Undo the fault in an open journal, and repeat failing commands for UNDO_LIMIT_S. Raises StrakesError."""
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
@@ -113,7 +113,7 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
 
 
 def main() -> int:
-    """Wait for the end of the drill, then undo the fault. Return 0 if the fault is undone, 1 if that failed."""
+    """Undo the fault after the end of the drill. Return the exit status: 0 if the fault is undone, else 1."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     path, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -121,18 +121,18 @@ def main() -> int:
         if not _wait(path, journal, within_s):
             _keep_trying(path, journal, lambda _text: None)
     except StrakesError:
-        return 1  # the next strakes command tries again and reports the error
+        return 1  # The next strakes command tries again and reports errors.
     return 0
 
 
 def _wait(path: Path, journal: int, within_s: float) -> bool:
-    """Wait for the end of the drill, and undo a fault whose time is over. Return whether the drill has tried itself."""
+    """Wait for the end of the drill, and undo an overdue fault. Return whether the drill has tried to undo it."""
     told, drill = b"", select.poll()
     drill.register(sys.stdin, select.POLLIN)
     deadline = time.monotonic() + UNDO_LIMIT_S + within_s
     while True:
         if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
-            # The read returns nothing when the drill closes the pipe or dies.
+            # An empty read means that the drill has closed the pipe or died.
             message = os.read(sys.stdin.fileno(), len(_TRIED))
             if not message:
                 return told.endswith(_TRIED)

@@ -1,7 +1,7 @@
-"""Faults that must still be undone: one file for each in ``drills`` of the store, written before the fault is caused.
+"""The journal of faults: a file in ``drills`` of the store for each fault that must be undone.
 
-The drill undoes its fault. If the drill is killed, its guard does (``drill_guard``). If the guard is killed too, or the
-power fails, the next strakes command undoes the fault.
+The file is written before the fault is caused. The drill undoes the fault or, if it is killed, its guard
+(``drill_guard``). If the guard is also killed or the power fails, the next strakes command undoes the fault.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from strakes.runs.store_files import json_document, store_error, write_json
 _LOOK_EVERY_S = 0.5
 # Maximum size of a file in bytes.
 _MOST_BYTES = 1 << 20
-# Commands in a file of another user are not run, because they would run with the rights of this user.
+# Commands in files of other users are not run, because they would have the rights of this user.
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A fault that is not undone yet. ``owner``: process of the drill. ``command``: its command line."""
+    """A fault that is not undone yet. ``owner``, ``command``: process and command line of the drill."""
 
     path: Path
     fault: str
@@ -43,14 +43,14 @@ class Pending:
 
 
 def directory(root: Path) -> Path:
-    """Return the directory of the store with the files of faults that must still be undone."""
+    """Return the directory of the store that has the journal of faults."""
     return root / "drills"
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Write to disk how a fault will be undone, and return the path of the file.
+    """Record on disk how to undo a fault, and return the path of the file.
 
-    Raises StrakesError if the store cannot be written; the fault must not be caused then.
+    Raises StrakesError if the store cannot be written. In this case, do not cause the fault.
     """
     try:
         make_directory(directory(root))
@@ -63,7 +63,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 
 def put_right(path: Path) -> str:
-    """Undo one fault; return a description of the action, or "" if another process has undone the fault.
+    """Undo one fault. Return a description of the action, or "" if another process has undone the fault.
 
     Raises StrakesError if the fault cannot be undone.
     """
@@ -78,10 +78,10 @@ def put_right(path: Path) -> str:
 
 
 def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
-    """Undo one fault by a descriptor of its file, which the owner of the directory may have moved or removed.
+    """Undo the fault in an open file, which the owner of the directory may have moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone. Without ``settle``,
-    the file stays, and a process that holds its lock for long is taken for stopped.
+    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone. ``settle``: remove
+    the file. Otherwise, the file stays, and the lock of another process is ignored after a time limit.
     """
     with closing(_reopened(path, descriptor)) as own:
         _lock(own, None if settle else COMMAND_S)
@@ -98,7 +98,7 @@ def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
 
 
 def _lock(journal: int, within_s: float | None) -> None:
-    """Lock a journal, or give up after ``within_s`` seconds if given."""
+    """Lock a journal. Continue without the lock after ``within_s`` seconds (None: no limit)."""
     deadline = math.inf if within_s is None else time.monotonic() + within_s
     while time.monotonic() < deadline:
         with suppress(BlockingIOError):
@@ -108,7 +108,7 @@ def _lock(journal: int, within_s: float | None) -> None:
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file of a descriptor again, to lock it for this process only; by its path if /proc is missing."""
+    """Open the file of a descriptor again for a separate lock. Without /proc, open it by its path."""
     try:
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -119,7 +119,7 @@ def _reopened(path: Path, descriptor: int) -> int:
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:
-    """Return all faults that are still to be undone, oldest first.
+    """Return all faults that are not undone, oldest first.
 
     Raises BadInputError for a file that is damaged or belongs to another user.
     """
@@ -129,7 +129,7 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
         except FileNotFoundError:
-            continue  # another process has undone this fault
+            continue  # undone by another process
         except OSError as error:
             raise store_error(error, path) from error
         if content:
@@ -138,9 +138,9 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
 
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
-    """Undo each fault whose drill is not alive, newest first; yield (fault, what was done, error).
+    """Undo the faults of drills that are not alive, newest first. Yield fault, action and error of each.
 
-    ``known_dead``: skip drills on other machines or in other containers, which may be alive.
+    ``known_dead``: skip drills on other machines and in other containers, which may be alive.
     """
     lives = ("dead",) if known_dead else ("dead", "elsewhere")
     for pending in reversed(all_pending(root)):

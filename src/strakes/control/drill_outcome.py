@@ -1,6 +1,6 @@
-"""The outcome of a drill: waiting time of each client, and whether every acknowledged file exists once.
+"""The outcome of a drill: the waiting times of clients, and whether all acknowledged files exist with their contents.
 
-The expected checksums of its files are computed independently of the engine.
+The expected checksums of files are computed independently of the engine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.command import run
 from strakes.targets.description import Interruption, TargetRecovery
 
-# Number of different words of 8 bytes.
+# Modulus of arithmetic on words of 8 bytes.
 _WORD = 1 << 64
 # Name of a file that a client wrote: fRANK.NUMBER.
 _FILE = re.compile(r"f(\d+)\.(\d+)")
@@ -42,12 +42,12 @@ for path in sys.argv[1:]:
 """
 
 FileKey = tuple[int, int]
-# Each name is created by one client, once. If the name exists already, the reply to the first attempt was lost.
+# One client creates each name once. If the name already exists, the reply to the first attempt was lost.
 _MADE_BEFORE = "EEXIST"
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
-    """Return the SHA-256 of every file of the phase; ``directory`` is the path as passed to the engine.
+    """Return the SHA-256 of every planned file of a phase. ``directory``: path as passed to the engine.
 
     File k of a rank has bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of the rank's stream
     (docs/reference/engine.md).
@@ -68,19 +68,19 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
 def read_back(directory: PurePath, limit_s: float) -> dict[FileKey, str]:
     """Return the SHA-256 of the files of all clients. Raises MeasurementError if the files cannot be read.
 
-    Separate processes read them, which can be abandoned if the file system hangs.
+    Other processes read the files, because a hanging process can be abandoned.
     """
     files = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
-    # Drop this machine's page cache, so that the files are read from the servers.
+    # Drop the files from the page cache, so that they are read from the servers.
     run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), limit_s)
     read = run((*files, "sha256sum", "--", "{}", "+"), limit_s)
-    # sha256sum fails if some files cannot be read; they are then missing in the result.
+    # sha256sum fails if it cannot read some files. These are missing in the result.
     if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
         what = "the files of the clients cannot be read back"
         raise MeasurementError(what, where=str(directory), why=read.stderr.strip())
     sums = {}
     for line in read.stdout.splitlines():
-        # A name with unusual characters is escaped, and its line begins with a backslash.
+        # sha256sum escapes unusual characters in names, and then begins the line with a backslash.
         digest, _, path = line.removeprefix("\\").partition("  ")
         if match := _FILE.fullmatch(path.rpartition("/")[2]):
             sums[int(match[1]), int(match[2])] = digest
@@ -110,9 +110,9 @@ def _bytes_of(base: int, step: int, offset: int, size: int) -> bytes:
 
 
 def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
-    """Return rank -> time at which its first operation was due that had not ended at ``until_s``.
+    """Return rank -> due time of the first operation that had not ended at ``until_s``.
 
-    The schedule is that of the engine (docs/reference/engine.md): the ranks begin evenly spread over one interval.
+    As in the engine (docs/reference/engine.md), the first operations of all ranks are spread evenly over one interval.
     """
     last = {operation.rank: operation for operation in sorted(log, key=lambda operation: operation.number)}
     due: dict[int, float] = {}
@@ -121,7 +121,7 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
         ahead = (last[rank].number if rank in last else -1) + 1 - known.number + (rank - known.rank) / plan.ranks
         due_s = known.due_s + ahead / phase.rate_per_s
         left = rank not in last or last[rank].number + 1 < phase.operations_per_rank()
-        # A rank whose last operation ended later was stopped and waits for nothing.
+        # A rank whose last operation ended later was stopped, so none of its operations is pending.
         if left and due_s < until_s and (rank not in last or last[rank].ended_s < until_s):
             due[rank] = due_s
     return due
@@ -131,11 +131,11 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
 class DrillOutcome:
     """The outcome of a drill.
 
-    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: number with wrong
-    contents. ``read``: whether the files could be read back. ``unanswered``: number of files
-    that exist although their creation returned an error. ``repeated``: number of operations that were repeated because
-    the first reply was lost. ``errors``: error -> count. ``lacking``: differences that remain after the undoing.
-    ``interruptions``: times at which targets were unavailable to the mount, from records of the file system.
+    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: those with wrong
+    contents. ``read``: whether the files could be read back. ``unanswered``: number of files that exist although their
+    creation returned an error. ``repeated``: number of operations repeated after a lost reply. ``errors``: error ->
+    count. ``lacking``: differences of the servers that remained. ``interruptions``: when targets were unavailable, as
+    recorded by the file system.
     """
 
     line: Timeline
@@ -164,15 +164,15 @@ def outcome_of(
     waiting: Mapping[int, float] = MappingProxyType({}),
     until_s: float = 0.0,
 ) -> DrillOutcome:
-    """Return the outcome of a drill; ``expected`` has the SHA-256 of every planned file.
+    """Return the outcome of a drill. ``expected``, ``read``: SHA-256 of the planned files and of the files found.
 
-    Without ``read`` the files could not be read back, and none counts as lost. ``waiting``: the operations that were
-    pending at ``until_s`` (:func:`pending`).
+    If ``read`` is None, the files could not be read back, and none counts as lost. ``waiting``: the result of
+    :func:`pending` for ``until_s``.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
     for operation in sorted(log, key=lambda operation: operation.rank):
-        # The load is an open loop: the time of an operation begins when the operation was due.
+        # The load is an open loop, so the latency of an operation begins at its due time.
         seen = ClientOperation(operation.due_s, operation.ended_s, operation.errno)
         done.setdefault(str(operation.rank), []).append(seen)
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))

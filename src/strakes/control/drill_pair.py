@@ -1,4 +1,4 @@
-"""Trials on the two servers of a lab: cause a fault while clients work, measure the outage, repair, and repeat."""
+"""Cause faults on the two servers of a lab while clients work, measure the outages, and repair the servers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from strakes.lab.ha_programs import ONLY, START
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
-# Time in seconds for the clients to end; each may still wait for one answer.
+# Maximum seconds for the clients to end. Each may wait for one more answer.
 _CLIENTS_END_S = 30.0
-_CLIENTS, _RATE_PER_S = 4, 10.0  # clients of a trial, and the records that each of them sends per second
-_WORK_S = 2.0  # the clients work for this time before a fault, and again after it
-_WATCH_S = 5.0  # nothing must happen for this time after a fault without effect
-_ANSWER_S = 600.0  # time limit for the next answer to a client
+_CLIENTS, _RATE_PER_S = 4, 10.0  # Number of clients, and records per second of each.
+_WORK_S = 2.0  # Seconds of work before a fault, and again after it.
+_WATCH_S = 5.0  # Seconds to watch after a fault that must have no effect.
+_ANSWER_S = 600.0  # Maximum seconds until the next answer to a client.
 
-# Fault -> summary, and function that causes the fault, given the two servers and the name of the serving node.
+# Fault -> summary, and function that causes it. Arguments: the two servers, and the name of the serving node.
 PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
     POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
     CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
@@ -45,10 +45,10 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
 
 @dataclass(frozen=True)
 class FaultTrial:
-    """The outcome of one fault on the pair.
+    """The outcome of one fault on the two servers.
 
-    ``switched_off``: node -> seconds from the fault to the fencing request to its BMC. ``outage_s``: longest wait of
-    any client, None if a client never got an answer again. ``told``: number of alerts.
+    ``switched_off``: fenced node -> seconds from the fault to the request to its BMC. ``outage_s``: longest wait of a
+    client, or None if a client got no more answers. ``told``: number of alerts.
     """
 
     fault: str
@@ -75,7 +75,7 @@ class FaultTrial:
 
 
 def run_trial(lab: str, pair: Pair, name: str, root: Path) -> FaultTrial:
-    """Cause one fault on the two servers of a lab and undo the fault. ``root``: store, for the journal of faults.
+    """Cause one fault on the two servers of a lab and undo the fault. ``root``: store that has the journal of faults.
 
     Raises MeasurementError if the servers do not answer in time.
     """
@@ -123,12 +123,12 @@ def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
 
 
 class RunningClients:
-    """Context manager of working clients. Their answers go to a file, because a full pipe would stop the clients."""
+    """Clients that work inside the context. Their answers go to a file, because a full pipe would stop them."""
 
     def __init__(self, pair: Pair) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, _CLIENTS, _RATE_PER_S)
-        # All answers, after the clients have ended.
+        # All answers. None until the clients have ended.
         self._all: Sequence[Mapping[str, Any]] | None = None
 
     def __enter__(self) -> Self:
@@ -156,7 +156,7 @@ class RunningClients:
         return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
-        """Return the writes that were answered without an error."""
+        """Return the writes that the servers acknowledged."""
         return [
             Acknowledgement(
                 JournalRecord(given["term"], given["node"], given["client"], given["number"]),
@@ -168,7 +168,7 @@ class RunningClients:
         ]
 
     def operations(self) -> dict[str, list[ClientOperation]]:
-        """Return client -> operations of the clients that may use both nodes. An operation begins when it was due."""
+        """Return client -> operations, for clients that may use both nodes. An operation begins at its due time."""
         operations: dict[str, list[ClientOperation]] = defaultdict(list)
         for given in self._answers():
             if not given["client"].startswith(ONLY):
@@ -177,7 +177,7 @@ class RunningClients:
         return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
-        """Return the records that the clients of this run or a starting service wrote."""
+        """Return the records by the clients of this run, or by a starting service."""
         return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
@@ -205,10 +205,10 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return node -> seconds from the fault to the request that its BMC cut the power.
+    """Return fenced node -> seconds from the fault to the request that its BMC cut the power.
 
-    After a power cut, the node may be requested off several times: the last request before Pacemaker reports the node
-    as off counts. After other faults, the first request counts.
+    After a power cut, Pacemaker may send several requests. The last one before it reports the node as off counts. After
+    other faults, the first request counts.
     """
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
@@ -220,7 +220,7 @@ def switched_off(
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of several times in seconds. ``interval``: its confidence interval, None for too few times."""
+    """The median of times in seconds. ``interval``: its confidence interval, or None with too few times."""
 
     median_s: float
     interval: Interval | None
@@ -230,7 +230,7 @@ class Spread:
 class TrialRow:
     """A summary of all trials of one fault.
 
-    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client never got an answer again.
+    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client got no more answers.
     """
 
     fault: str
@@ -248,7 +248,7 @@ class TrialRow:
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
-    """Run all faults ``repeat`` times. After each fault the servers are repaired, even if strakes is killed."""
+    """Run all faults ``repeat`` times. The servers are repaired after each fault, even if strakes is killed."""
     done = []
     for round_number in range(1, repeat + 1):
         for fault in faults:
@@ -259,7 +259,7 @@ def run_trials(
 
 
 def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
-    """Return one row for each fault, in the order of their first trials."""
+    """Return a row for each fault, in the order of the first trials."""
     return tuple(
         _row([trial for trial in trials if trial.fault == fault])
         for fault in dict.fromkeys(trial.fault for trial in trials)
@@ -287,6 +287,6 @@ def _spread(times_s: Sequence[float]) -> Spread | None:
 
 
 def document(trials: Sequence[FaultTrial]) -> str:
-    """Return all trials, and a summary of each fault, as JSON."""
+    """Return all trials and a summary of each fault as JSON text."""
     listed = {"rows": [asdict(row) for row in rows(trials)], "trials": [asdict(trial) for trial in trials]}
     return json.dumps({"schema": 1, **listed}, indent=1)

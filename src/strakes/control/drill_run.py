@@ -1,4 +1,4 @@
-"""A drill: clients write on a fixed schedule, a fault is caused and undone, and every acknowledged file is checked."""
+"""Run a drill: cause and undo a fault while clients write on a fixed schedule, and check all acknowledged files."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 
-# Time limit in seconds for stalled clients if the fault needs no undoing.
+# Maximum seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
-# Maximum number of hanging clients that a message names. The message's length grows in proportion.
+# Maximum number of hanging clients that a message names.
 _MOST_NAMED = 10
-# Size of the files that clients write.
+# Bytes per file that clients write.
 _FILE_BYTES = 4096
-# Time limit in seconds for the threads that watch the servers to end.
+# Maximum seconds for the threads that watch the servers to end.
 _WATCHER_S = 30.0
-# Interval, in seconds, between two readings of the connections. It is short because file systems keep only a short
-# history (Lustre: 16 changes for each target).
+# Seconds between two readings of the connections. File systems only keep a short history (Lustre: 16 changes per
+# target).
 _LOOK_EVERY_S = 0.5
-# Seconds that an interrupted drill waits for the undoing of its fault, and for reading back the files. If the clients
-# hang, the parent process gives up 24 s after the interrupt (strakes.cli.apart), most of which the engine needs.
+# Maximum seconds after an interrupt to undo the fault, and to read back the files. The second number is for hanging
+# clients: the parent process gives up after 24 s (strakes.cli.apart), and the engine needs most of them.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
-# Seconds of waiting for clients or servers until a message says what is waited for, and between two such messages.
+# Seconds of waiting for clients or servers until the first message about it, and between later messages.
 _SILENT_S, _REMIND_S = 10.0, 30.0
-# Resolution, in seconds, of the times in the history of connections.
+# Resolution in seconds of the times in the history of connections.
 _WHOLE_SECONDS_S = 1.0
 
 Say = Callable[[str], None]
@@ -65,7 +65,7 @@ Watch = Callable[[Seen, threading.Event], None]
 class Drill:
     """The parameters of a drill.
 
-    ``sessions``: see ``watch_phase``. ``servers``: access to the counters of the servers.
+    ``sessions``: as in ``watch_phase``. ``servers``: access to the servers, for their counters.
     """
 
     directory: Path
@@ -77,7 +77,7 @@ class Drill:
 
     @property
     def text(self) -> str:
-        """Return a description of the clients' work."""
+        """Return a text that describes the clients' work."""
         rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
         return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
 
@@ -91,10 +91,10 @@ class Drill:
 def play(
     drill: Drill, fault: Fault, root: Path, say: Say, show: Callable[[DrillOutcome], None] = lambda _outcome: None
 ) -> DrillOutcome:
-    """Run a drill, and ``show`` and return its outcome, which is also shown if the clients hang or the user interrupts.
+    """Run a drill and return its outcome. ``show`` gets it even if the clients hang or the user interrupts the drill.
 
-    ``root``: store, for the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the clients
-    do not start.
+    ``root``: store that has the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the
+    clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -111,13 +111,13 @@ def play(
 
 
 class ClientsHang(MeasurementError):
-    """The clients hang even after the fault was undone."""
+    """The clients hang although the fault was undone, or could not be undone."""
 
     hang = True
 
 
 class DrillInterrupted(KeyboardInterrupt):
-    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: its clients hang."""
+    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: clients hang."""
 
     def __init__(self, not_undone: str, *, hang: bool) -> None:
         super().__init__()
@@ -139,10 +139,10 @@ def perform(
     servers: Servers | None = None,
     show: Callable[[DrillOutcome], None] = lambda _outcome: None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """Run a drill with one plan of working clients. The files remain in ``workspace/name``.
+    """Run a drill, and return the result of the plan and the outcome. The files remain in ``workspace/name``.
 
-    Raises ClientsHang if the clients do not end within the time that the fault allows for recovery, DrillInterrupted
-    after an interrupt. If the fault was caused, ``show`` gets the outcome also then.
+    Raises ClientsHang if the clients do not end within the recovery time of the fault, DrillInterrupted after an
+    interrupt. ``show`` gets the outcome before these errors as well, if the fault was caused.
     """
     from strakes.targets.ceph_tool import inside
 
@@ -162,7 +162,7 @@ def perform(
             hang = result.ended == "limit" or bool(result.errors)
         finally:
             until_s = min(engine.cancelled_unix_s, time.time())
-            # If end() raises, for example after a second Ctrl-C, the guard undoes the fault.
+            # If end() raises, for example at a second Ctrl-C, the guard undoes the fault.
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
         if stroke.failure is not None and not hang:
@@ -180,7 +180,7 @@ def perform(
         files, unread = (None, "") if hang else _files(stroke, workspace / name)
         expected: dict[FileKey, str] = {}
         if files is not None:
-            # The expected contents depend on the path that the engine got.
+            # The expected contents depend on the path as passed to the engine.
             place = inside(workspace).directory if plan.inside_ceph() else workspace
             expected = expected_sums(plan, _watch_of(plan), place, name)
         outcome = outcome_of(
@@ -198,7 +198,7 @@ def perform(
         outcome = replace(outcome, interruptions=connections.interruptions())
         show(outcome)
     if stroke.interrupted:
-        # Without an answer while the fault lasts, the file system probably hangs.
+        # If the files cannot be read while the fault lasts, the file system probably hangs.
         silent = outcome is not None and not outcome.read and bool(stroke.not_undone)
         raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
@@ -209,10 +209,10 @@ def perform(
 
 
 class ConnectionWatch:
-    """Reports changes in this client's connections to the targets of a file system that records these changes."""
+    """Watch this client's connections to storage targets, if the file system records their changes."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
-        """Record the connections before the drill. Raises StrakesError if ``directory`` is not a directory."""
+        """Read the connections before the drill. Raises StrakesError if ``directory`` is not a directory."""
         self._target = detect(directory, servers)
         self._began_unix_s = time.time()
         self._known = set(self._target.connection_changes())
@@ -220,7 +220,7 @@ class ConnectionWatch:
         self._status = {name: recovery.status for name, recovery in self._recovered.items()}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of connections and of servers' recovery until ``stop`` is set, with a last reading then."""
+        """Report changes of connections and of recoveries until ``stop`` is set, including a last reading then."""
         looked_s = time.time()
         over = False
         while not over:
@@ -234,7 +234,7 @@ class ConnectionWatch:
             for change in changes:
                 if change not in self._known:
                     self._known.add(change)
-                    # The change happened after the previous reading and within the recorded second.
+                    # The change occurred after the previous reading, within the recorded second.
                     at_s = min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
                     seen(Moment(at_s, f"connection to {change.target}", change.state))
             looked_s = now_s
@@ -244,7 +244,7 @@ class ConnectionWatch:
                     seen(Moment(time.time(), recovery.target, recovery.status))
 
     def silent(self) -> str:
-        """Return a sentence for each target that does not answer this client."""
+        """Return a text on the targets that do not answer this client, or ""."""
         try:
             lost = self._target.lost_servers() or {}
         except StrakesError as error:
@@ -252,18 +252,18 @@ class ConnectionWatch:
         return " ".join(server.sentence(name) for name, server in lost.items())
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the times since the drill began at which targets did not serve this mount or evicted this client."""
+        """Return the interruptions since the start of the drill: targets unavailable to this mount, or evictions."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recoveries that the targets of answering servers counted since the drill began."""
+        """Return the recoveries of targets since the start of the drill, as far as their servers answer."""
         now = self._target.recoveries()
         return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
 
 
 class _Stroke:
-    """Threads that cause the fault while the clients work, watch the servers, and undo the fault."""
+    """Threads that cause and undo the fault and watch the servers, while the clients work."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class _Stroke:
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
         self._caused = threading.Event()
-        # An interrupted Thread.join() of Python 3.11 marks a running thread as ended, so wait for this instead.
+        # In Python 3.11, an interrupted Thread.join() marks a running thread as ended, so wait for this event instead.
         self._ended = threading.Event()
         self._striker = threading.Thread(target=self._act, daemon=True)
         seen = (self.moments.append, self._seen_enough)
@@ -302,15 +302,15 @@ class _Stroke:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
 
     def progress(self, now: Progress) -> None:
-        """Take the first progress report of the clients as the sign that they are working."""
+        """Note the start of the clients' work at their first progress report."""
         if now.name == WATCH and now.operations and not self._begun.is_set():
             self._ahead_s = now.elapsed_s
             self._begun.set()
 
     def end(self, within_s: float) -> None:
-        """Undo the fault after the end of the clients.
+        """Wait until the fault is undone, after the end of the clients.
 
-        After an interrupt, also one that comes now, leave it to the guard if it takes longer than ``within_s``.
+        If the drill was or is interrupted, wait at most ``within_s`` seconds, and leave the fault to the guard then.
         """
         self._stop.set()
         self._begun.set()
@@ -319,7 +319,7 @@ class _Stroke:
             self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
-            # A fault that is caused after its undoing would stay.
+            # Wait for the cause: a fault that was caused after its undoing would stay.
             self._caused.wait()
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
@@ -333,18 +333,18 @@ class _Stroke:
             self._ended.set()
 
     def _strike_and_undo(self) -> None:
-        """Cause the fault when the clients work, and undo it in time."""
+        """Cause the fault once the clients work, and undo it in time."""
         try:
             self._strike()
         finally:
             self._caused.set()
         if self._promise is None:
             return
-        # A fault that could not be caused completely is undone at once.
+        # If the fault could not be caused completely, undo it immediately.
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(self._promise)
-        # Clients may be blocked until the fault is undone. Clients still blocked after the limit count as hanging.
+        # Clients may be blocked by the fault. If they are still blocked at the time limit, they hang.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if self._stop.wait(clients_left_s):
@@ -400,7 +400,7 @@ class _Stroke:
 
 
 def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
-    """Return the SHA-256 of the files, or the reason why they cannot be read; an interrupt ends the reading."""
+    """Return the SHA-256 of the files, or the reason why they cannot be read, such as an interrupt."""
     try:
         return read_back(directory, _INTERRUPTED_S if stroke.interrupted else READ_S), ""
     except StrakesError as error:
@@ -411,7 +411,7 @@ def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None,
 
 
 class _Reminder:
-    """Says what a long wait is for: after _SILENT_S, and then every _REMIND_S."""
+    """Reports the reason of a long wait after _SILENT_S, and then every _REMIND_S."""
 
     def __init__(self, say: Say, whom: str, missing: Callable[[], str]) -> None:
         self._say, self._whom, self._missing = say, whom, missing
@@ -425,7 +425,7 @@ class _Reminder:
 
 
 def _lacking(fault: Fault) -> str:
-    """Return the differences of the servers from their state before the drill, or why they are not known."""
+    """Return a text on how the servers differ from their state before the drill, or why that is unknown."""
     try:
         return fault.lacking()
     except StrakesError as error:
@@ -433,7 +433,7 @@ def _lacking(fault: Fault) -> str:
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:
-    """Wait for the recovery of the servers; return the differences that remain, or an empty text."""
+    """Wait for the recovery of the servers. Return a text on remaining differences, or ""."""
     deadline = time.monotonic() + fault.back_within_s
     while True:
         lacking = _lacking(fault)
@@ -451,7 +451,7 @@ def _watch_of(plan: Plan) -> ProbePhase:
 
 
 def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
-    """Return the error that names the clients with unfinished work."""
+    """Return the error for hanging clients, which names those with unfinished work."""
     phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
@@ -475,9 +475,9 @@ def _nothing(result: PlanResult) -> MeasurementError:
 
 
 class DrillVisit:
-    """The measurement of a cell of a study that is a drill.
+    """Measures a cell of a study by a drill.
 
-    ``make_fault``: makes the fault for the file system of a directory. ``root``: store, for the journal of faults.
+    ``make_fault``: returns a new fault for a directory. ``root``: store that has the journal of faults.
     """
 
     def __init__(
@@ -511,7 +511,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
             why=why,
             remedy="Check the servers' logs; strakes failover drill shows the time line.",
         )
-    # If no client was hit, no client waited.
+    # If the fault hit no client, no client waited.
     first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
     drill = {
         "unanswered": outcome.unanswered,

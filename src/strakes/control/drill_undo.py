@@ -1,4 +1,4 @@
-"""Ways to undo a fault. They are recorded on disk before the fault is caused, so that any process can undo it."""
+"""Actions that undo faults. An action is on disk before the fault is caused, so that any process can do it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from strakes.base.foreign_text import shown_command, without_secrets
 from strakes.base.processes import process_start
 from strakes.targets.command import Runner, run
 
-# Time limit of a command, and of the wait for its effect, in seconds.
+# Maximum seconds for a command, and again for its effect.
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
 
 
 class Undo(ABC):
-    """An action that undoes one fault. Repeating the action does no harm."""
+    """An action that undoes one fault. It can be repeated without harm."""
 
     words: ClassVar[str] = ""
 
@@ -36,7 +36,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
-        """Undo the fault; return which part was left out and why, empty if no part was.
+        """Undo the fault. Return a text on the parts that were not needed, or "".
 
         Raises StrakesError if the fault could not be undone.
         """
@@ -44,7 +44,7 @@ class Undo(ABC):
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """Runs ``argv``, then repeats the command ``look``, if given, until its output contains ``answer``."""
+    """Run ``argv``, then repeat the command ``look``, if given, until its output contains ``answer``."""
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class RunCommand(Undo):
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
-        """Run the command and wait for its effect.
+        """Run the command and wait for its effect. Return "".
 
         Raises MeasurementError, with the output of the command, if the command fails or the answer does not come.
         """
@@ -80,10 +80,10 @@ class RunCommand(Undo):
 
 @dataclass(frozen=True)
 class MountTargets(Undo):
-    """Mounts Lustre targets again unless another server has mounted them. A target that is mounted twice is destroyed.
+    """Mount Lustre targets again, unless another server has mounted them. Mounting a target twice destroys it.
 
-    ``mounts``: command line for each of ``names``. ``here`` and ``elsewhere``: command lines that show the mounts of
-    the targets' own server and of other servers. A server that does not answer may have mounted the targets.
+    ``names``, ``mounts``: targets, and the command line to mount each. ``here``, ``elsewhere``: command lines that show
+    the mounts of the usual server, and of other servers. A server that does not answer may have mounted a target.
     """
 
     names: tuple[str, ...]
@@ -93,15 +93,15 @@ class MountTargets(Undo):
 
     @property
     def text(self) -> str:
-        """Return the commands and their condition."""
+        """Return the commands, and the condition under which they run."""
         unless = ", unless another server has mounted it" if self.elsewhere else ""
         return without_secrets(f"run: {'; '.join(self.mounts)}{unless}")
 
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        All targets are tried before MeasurementError is raised for the first failure. It is also raised if a target is
-        not mounted here and another server, which may have mounted it, does not answer.
+        Raises MeasurementError for the first failure, after all targets were tried. Also raises it if a target is not
+        mounted on its usual server and another server, which may have mounted it, does not answer.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -125,14 +125,14 @@ class MountTargets(Undo):
                 RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
                 failures[name] = error
-        # An earlier attempt may have mounted a target, whose command then fails.
+        # The command fails for a target that an earlier attempt has mounted.
         mounted = self._mounted(self.here, ask) if failures else set()
         if still := [failures[name] for name in failures if name not in mounted]:
             raise still[0]
         return "; ".join(f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        """Return the targets in the mounts that a command line shows. Raises MeasurementError if the command fails."""
+        """Return the targets that are mounted according to a command. Raises MeasurementError if the command fails."""
         if not words:
             return set()
         seen = ask(shlex.split(words), COMMAND_S)
@@ -144,7 +144,7 @@ class MountTargets(Undo):
 
 @dataclass(frozen=True)
 class Continue(Undo):
-    """Sends SIGCONT to a stopped process. ``started``: start time of the process, which detects a reused process id."""
+    """Send SIGCONT to a stopped process. ``started``: start time of the process, to detect a reused process id."""
 
     words = "kill -CONT {name} (process {pid})"
     name: str
@@ -152,7 +152,7 @@ class Continue(Undo):
     started: int
 
     def do(self, ask: Runner = run) -> str:
-        """Continue the process unless its id belongs to another process now."""
+        """Continue the process, unless its id now belongs to another process."""
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
@@ -161,7 +161,7 @@ class Continue(Undo):
 
 @dataclass(frozen=True)
 class StartMetadataServer(Undo):
-    """Starts a metadata server of a CephFS lab unless it runs."""
+    """Start a metadata server of a CephFS lab, unless it runs."""
 
     words = "start mds.{name} of the lab in {lab}"
     lab: str
@@ -177,13 +177,13 @@ class StartMetadataServer(Undo):
 
 @dataclass(frozen=True)
 class RestorePair(Undo):
-    """Restores the cables and the power of the two servers of a lab."""
+    """Restore the cables and the power of the two servers of a lab."""
 
     words = "connect every cable and switch on every node of the lab {lab}"
     lab: str
 
     def do(self, ask: Runner = run) -> str:
-        """Restore cables and power of the lab, if it still exists."""
+        """Restore cables and power, if the lab still exists."""
         from strakes.lab.ha_pair import Pair
         from strakes.lab.manager import status
 
@@ -199,7 +199,7 @@ _KINDS: Mapping[str, type[Undo]] = {
 
 
 def to_record(undo: Undo) -> dict[str, Any]:
-    """Return the action in the form that the journal stores.
+    """Return the record of an action for the journal.
 
     >>> undo = RunCommand(("true",))
     >>> from_record(to_record(undo)) == undo
@@ -209,7 +209,7 @@ def to_record(undo: Undo) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Undo:
-    """Return the action that the journal stores. Raises KeyError or TypeError for an invalid record."""
+    """Return the action in a record of the journal. Raises KeyError or TypeError for an invalid record."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
     del values["kind"]
     return _KINDS[record["kind"]](**values)

@@ -1,4 +1,4 @@
-"""The interface of faults, which can be caused, watched and undone; and faults that are one command."""
+"""The interface of faults, which are caused, watched and undone, and the faults that consist of one command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Seen = Callable[[Moment], None]
 
 @dataclass(frozen=True)
 class Ask:
-    """The user's options for a fault; only options that the fault uses may be set."""
+    """The user's options for a fault. Only options that the fault uses may be set."""
 
     directory: Path
     command: str = ""
@@ -38,46 +38,46 @@ class Ask:
 
 
 class Fault(ABC):
-    """A fault. Each drill makes a new object.
+    """A fault that a drill causes. Each drill creates a new object.
 
     The constructor examines the servers and raises BadInputError if the fault cannot be caused. ``text``: description
-    for the user. ``undo``: way to undo the fault, None if that is not needed.
+    for the user. ``undo``: action that undoes the fault, or None if none is needed.
     """
 
     text: str
     undo: Undo | None
-    # Time limit in seconds for the recovery of the servers after the fault was undone.
+    # Maximum seconds for the recovery of the servers after the fault is undone.
     back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - most faults do not need it
-        """Bring the servers to the same state before each of several drills, for example with an empty journal."""
+        """Prepare the servers, so that all drills of a series start from the same state, such as an empty journal."""
 
     def require_serves(self, directory: Path) -> None:  # noqa: B027 - most faults know no cluster
-        """Raise BadInputError if the servers that the fault concerns do not serve this directory."""
+        """Raise BadInputError if the servers with the fault do not serve this directory."""
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Cause the fault; return the actions with their times. Raises StrakesError if the fault cannot be caused."""
+        """Cause the fault. Return the actions with their times. Raises StrakesError if the fault cannot be caused."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
-        """Report changes of the servers' states to ``seen`` until ``stop`` is set, with a last reading then.
+        """Report changes of the servers' states to ``seen`` until ``stop`` is set, including a last reading then.
 
         A thread of the drill calls this method.
         """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of the servers by their own counters; called after the clients have ended."""
+        """Return the recovery of the servers, by their counters. The drill calls it after the end of the clients."""
         return ()
 
     def lacking(self) -> str:
-        """Return the differences of the servers from their state before the drill, or an empty text."""
+        """Return a text on how the servers differ from their state before the drill, or ""."""
         return ""
 
 
 class OneCommand(Fault):
-    """A fault that is caused by one command, ``_strike``.
+    """A fault caused by one command, ``_strike``.
 
-    With ``_status``, this command is then repeated until its output contains ``_answer``.
+    The command ``_status``, if given, is then repeated until its output contains ``_answer``.
     """
 
     _strike: tuple[str, ...]
@@ -86,7 +86,7 @@ class OneCommand(Fault):
     _run: Runner
 
     def strike(self) -> tuple[Moment, ...]:
-        """Run the command; return the times of its begin and end. Raises MeasurementError with its output."""
+        """Run the command, and return its start and end. Raises MeasurementError with its output if it fails."""
         began = time.time()
         RunCommand(self._strike, self._status, self._answer).do(self._run)
         done = Moment(time.time(), "drill", "the command has ended")

@@ -1,4 +1,4 @@
-"""Faults of the metadata server with rank 0 of a CephFS: killed, stopped, or replaced by the monitors."""
+"""Faults of the rank-0 metadata server of CephFS: kill it, stop it, or let the monitors replace it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
 
 _LOOK_EVERY_S = 0.1
-# Time limit for flushing a journal in seconds.
+# Maximum seconds to flush a journal.
 _FLUSH_S = 120.0
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
@@ -34,7 +34,7 @@ _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
 @dataclass(frozen=True)
 class CephDaemon:
-    """One metadata server in the monitors' map. ``rank`` is -1 for a standby."""
+    """A metadata server in the map of the monitors. ``rank``: -1 for a standby."""
 
     name: str
     state: str
@@ -66,7 +66,7 @@ class MetadataServerFault(Fault):
         self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
-        """Flush the journal, so that in every drill the server that takes over starts with an empty journal."""
+        """Flush the journal, so that the server that takes over replays the same (empty) journal in all drills."""
         words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
         done = run(words, _FLUSH_S)
         if done.status != 0:
@@ -89,7 +89,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # The counters are read now, because the clients may have left later.
+                                # Read the counters now, because the clients may have left later.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
@@ -98,9 +98,9 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of each server that took over a rank, from its first state to active.
+        """Return the recovery of each server that took over a rank: from its first state to "active".
 
-        The times are those of the monitors. Counters of the server are added if it runs in a lab on this machine.
+        The monitors give the times. If the server runs in a lab on this machine, its counters are added.
         """
         recoveries = []
         for name, (sessions, replayed) in self._counted.items():
@@ -128,7 +128,7 @@ class MetadataServerFault(Fault):
         return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
 
     def lacking(self) -> str:
-        """Return how the metadata servers differ from their state before the fault; empty if they do not."""
+        """Return a text on how the metadata servers differ from their state before the fault, or ""."""
         from strakes.lab.ceph_monitor import Monitors
 
         with Monitors(self.config) as monitors:
@@ -138,7 +138,7 @@ class MetadataServerFault(Fault):
 
 
 class _ProcessFault(MetadataServerFault):
-    """A fault of the server's process, which runs on this machine."""
+    """A fault of a server process on this machine."""
 
     word: str
 
@@ -163,7 +163,7 @@ class _ProcessFault(MetadataServerFault):
 
 
 class KillServer(_ProcessFault):
-    """Kills the metadata server with rank 0 (SIGKILL)."""
+    """Kill the metadata server with rank 0 (SIGKILL)."""
 
     word = "KILL"
 
@@ -174,7 +174,7 @@ class KillServer(_ProcessFault):
 
 
 class StopServer(_ProcessFault):
-    """Stops the metadata server with rank 0 (SIGSTOP): it keeps its connections and does not answer."""
+    """Stop the metadata server with rank 0 (SIGSTOP): it keeps its connections and does not answer."""
 
     word = "STOP"
 
@@ -184,7 +184,7 @@ class StopServer(_ProcessFault):
 
 
 class FailServer(MetadataServerFault):
-    """Lets the monitors replace the metadata server with rank 0, which restarts as a standby."""
+    """Let the monitors replace the metadata server with rank 0, which restarts as a standby."""
 
     undo = None
 
@@ -193,7 +193,7 @@ class FailServer(MetadataServerFault):
         self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
-        """Request the replacement from the monitors; return the time of the request."""
+        """Request the replacement from the monitors, and return the time of the request."""
         from strakes.lab.ceph_monitor import Monitors
 
         with Monitors(self.config) as monitors:
@@ -203,7 +203,7 @@ class FailServer(MetadataServerFault):
 
 
 def lab_of(directory: Path) -> LabStatus | None:
-    """Return the CephFS lab that a directory is in."""
+    """Return the CephFS lab to which a directory belongs."""
     from strakes.lab.manager import all_labs
 
     real = directory.resolve()

@@ -1,4 +1,4 @@
-"""Faults of a DRBD 8.4 device: its peer is disconnected, or the peer's copy is discarded. Then it is synchronised."""
+"""Faults of a DRBD 8.4 device: disconnect its peer, or discard the peer's copy. Undoing synchronises the peer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_EVERY_S = 0.02
 
 
 class _Copies(NamedTuple):
-    """One reading of /proc/drbd. ``behind_bytes``: data that the copies do not share (``oos``)."""
+    """One reading of /proc/drbd. ``behind_bytes``: amount of data that is out of sync (``oos``)."""
 
     connection: str
     role: str
@@ -35,7 +35,7 @@ class _Copies(NamedTuple):
 
 
 class DisconnectPeer(OneCommand):
-    """Disconnects the peer. It misses all writes until it is connected again, and is then sent the changed blocks."""
+    """Disconnect the peer, which then misses all writes. Undoing reconnects it and sends it the changed blocks."""
 
     # A full copy of a large device takes hours.
     back_within_s = 4 * 3600.0
@@ -63,7 +63,7 @@ class DisconnectPeer(OneCommand):
         self._took_s: float | None = None
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of the connection and the copies, and time the synchronisation, until ``stop`` is set."""
+        """Report changes of the connection and the copies until ``stop`` is set, and time the synchronisation."""
         last, over = self._at_first, False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)
@@ -83,12 +83,12 @@ class DisconnectPeer(OneCommand):
             last = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the amount that was synchronised, and its time."""
+        """Return the duration of the synchronisation and the amount of data."""
         status = f"{format_bytes(self._most_behind_bytes)} synchronised" if self._took_s else "not synchronised"
         return (TargetRecovery(self._device, status, duration_s=self._took_s and round(self._took_s, 2)),)
 
     def lacking(self) -> str:
-        """Return how much data the copies do not share yet; empty if they are equal."""
+        """Return a text on the amount of data that is out of sync, or "" if the copies are equal."""
         now = self._look()
         return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
 
@@ -107,7 +107,7 @@ class DisconnectPeer(OneCommand):
 
 
 class DiscardPeer(DisconnectPeer):
-    """Declares the peer's whole copy outdated: all blocks are sent again, as to a replaced disk."""
+    """Discard the peer's whole copy: it receives all blocks again, like a replaced disk."""
 
     cause = "invalidate-remote"
     remedy = ""

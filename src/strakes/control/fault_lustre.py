@@ -1,6 +1,6 @@
-"""Faults of Lustre: a target is unmounted, all services of a server are stopped, or this client is cut off.
+"""Faults of Lustre: unmount a target, stop all services of a server, or cut off this client.
 
-Commands for a server are run by ``--servers``, or directly if this machine is the server.
+Commands run on a server through ``--servers``, or directly if this machine is the server.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
-# Options in /proc/mounts that a new mount must repeat. All other options are stored on the disk of the target.
+# Options in /proc/mounts that a new mount must repeat. All others are stored on the disk of the target.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
-# Start order: clients and targets need the management server, data targets need the metadata targets.
+# Start order of targets: all need the management server, and data targets need the metadata targets.
 _STARTS = ("MGS", "MDT", "OST")
 # States of a systemd unit that is running or changing state.
 _AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
@@ -34,7 +34,7 @@ _NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
 
 @dataclass(frozen=True)
 class MountedTarget:
-    """A target's mount on its server."""
+    """A mounted target on its server."""
 
     name: str
     device: str
@@ -48,7 +48,7 @@ class MountedTarget:
 
     @property
     def mount_unless_mounted(self) -> str:
-        """Return the command that mounts the target unless it is mounted."""
+        """Return the command that mounts the target, unless it is mounted."""
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
         return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
@@ -74,9 +74,9 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
 
 
 class _LustreFault(OneCommand):
-    """A fault of the Lustre file system of a directory. It is over when every target serves this client again."""
+    """A fault of the Lustre file system of a directory. It ends when all targets serve this client again."""
 
-    # Recovery may take 15 minutes, because a target waits so long for missing clients.
+    # Recovery may take 15 minutes, because a target waits for missing clients.
     back_within_s: ClassVar[float] = 960.0
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
@@ -89,12 +89,12 @@ class _LustreFault(OneCommand):
         self.file_system = target
 
     def lacking(self) -> str:
-        """Return sentences about targets that do not serve this client or are in recovery; empty if there are none."""
+        """Return a text on the targets that do not serve this client or are in recovery, or ""."""
         return " ".join(self.file_system.trouble())
 
 
 class _ServerFault(_LustreFault):
-    """A fault on the server of one target: the target of --target, otherwise the metadata target of the directory."""
+    """A fault on the server of one target: that of --target, else the metadata target of the directory."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -129,7 +129,7 @@ class _ServerFault(_LustreFault):
         """Return the shell command that causes the fault, and the targets that it stops, in start order."""
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
-        """Return the action that mounts targets again on their server unless another server has mounted them."""
+        """Return the action that mounts targets again on their server, unless another server has mounted them."""
         looks = ("cat", "/proc/mounts")
         mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
         hosts = dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
@@ -171,7 +171,7 @@ class _ServerFault(_LustreFault):
 
 
 class UnmountTarget(_ServerFault):
-    """Unmounts a target: clients wait, and continue when the target is mounted again."""
+    """Unmount a target: clients wait, and continue when the target is mounted again."""
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
         """Return the command that unmounts the target."""
@@ -179,7 +179,7 @@ class UnmountTarget(_ServerFault):
 
 
 class ForceUnmountTarget(_ServerFault):
-    """Unmounts a target by force: clients are evicted, and their operations fail."""
+    """Unmount a target by force: clients are evicted, and their operations fail."""
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
         """Return the command that unmounts the target by force."""
@@ -187,13 +187,13 @@ class ForceUnmountTarget(_ServerFault):
 
 
 class StopServices(_ServerFault):
-    """Unmounts all targets of this file system on one server.
+    """Unmount all targets of this file system on one server.
 
     The management service is also unmounted, unless another file system has targets on this server.
     """
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Return the command that unmounts the targets, in reverse order of their start."""
+        """Return the command that unmounts the targets, in reverse start order."""
         file_system = self.victim.name.rpartition("-")[0]
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
@@ -202,7 +202,7 @@ class StopServices(_ServerFault):
 
 
 class CutClient(_LustreFault):
-    """Drops all messages from the servers to this client by rules of LNet. Other networks are not affected."""
+    """Drop all messages from the servers to this client by LNet rules. Other networks are not affected."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -215,14 +215,14 @@ class CutClient(_LustreFault):
             f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
         ]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
-        # If one rule cannot be removed, the others must still be removed.
+        # Remove all other rules even if one cannot be removed.
         removals = [f"lctl net_drop_del {rule} || failed=1" for rule in rules]
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", "; ".join(["failed=0", *removals, "exit $failed"])))
         self.text = f"on this client: {strike}"
 
     def _own_networks(self) -> list[str]:
-        """Return the networks in which this client has an address; empty if lctl does not list them."""
+        """Return the networks in which this client has an address. Empty if lctl does not list them."""
         try:
             own = LIST_NIDS.ask(self._run)
         except StrakesError:

@@ -18,7 +18,7 @@ _UNCONFIRMED = "the BMC does not confirm that the power is on"
 
 
 class PowerOff(OneCommand):
-    """Cuts the power of a server by its BMC, until the BMC confirms it. Undoing switches the power on.
+    """Cut the power of a server by its BMC, and wait until the BMC confirms it. Undoing switches the power on.
 
     ipmitool reads the password from its file. fence_ipmilan is not used, because it shows the password on a command
     line.
@@ -34,7 +34,7 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # All BMCs support cipher suite 3; newer releases of ipmitool use 17 by default, which older BMCs lack.
+        # All BMCs support cipher suite 3. Older ones lack suite 17, the default of newer releases of ipmitool.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")
@@ -47,13 +47,13 @@ class PowerOff(OneCommand):
             raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=why)
 
     def lacking(self) -> str:
-        """Return an empty text if the BMC confirms that the power is on, otherwise an explanation."""
+        """Return "" if the BMC confirms that the power is on, else an explanation."""
         answer = self._run(self._status)
         return "" if _ON in answer.stdout else _UNCONFIRMED
 
 
 def refuse_open_secret(path: Path) -> None:
-    """Raise BadInputError if users other than its owner can read a file."""
+    """Raise BadInputError if users other than the owner can read a file."""
     try:
         status = os.stat(path)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Faults of a Pacemaker cluster: a node is put into standby, a node is fenced, or a resource fails.
+"""Faults of a Pacemaker cluster: put a node into standby, fence a node, or let a resource fail.
 
-On a machine outside the cluster, ``--via 'ssh root@mds-b'`` is put before every command.
+On a machine outside the cluster, each command is prefixed by ``--via 'ssh root@mds-b'``.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
 _PLACE = re.compile(r" on [^,]*")
-# Attributes by which crm_mon shows that a node is not simply online or offline.
+# Attributes of crm_mon for nodes that are neither simply online nor offline.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
 
 @dataclass(frozen=True)
 class View:
-    """One output of crm_mon: node -> state, resource -> state, and the completed fencing actions."""
+    """The contents of one output of crm_mon: states of nodes and resources, and completed fencing actions."""
 
     nodes: dict[str, str]
     resources: dict[str, str]
@@ -53,7 +53,7 @@ class View:
     def unlike(self, before: View) -> list[str]:
         """Return the nodes and resources whose state differs from an earlier view.
 
-        The node on which a resource runs is ignored, because the cluster chooses this node.
+        The node of a resource is ignored, because the cluster chooses it.
         """
 
         def states(view: View, resource: str) -> list[str]:
@@ -64,7 +64,7 @@ class View:
 
 
 def view_of(text: str) -> View:
-    """Return the view in an output of crm_mon. Raises MeasurementError for another form."""
+    """Return the contents of an output of crm_mon. Raises MeasurementError for an unknown format."""
     status = from_xml(text, "crm_mon")
     nodes = {}
     for node in status.iterfind("./nodes/node"):
@@ -83,7 +83,7 @@ def view_of(text: str) -> View:
 
 
 class PacemakerFault(OneCommand):
-    """A fault of a cluster that Pacemaker manages. ``cause``, ``remedy``: the commands that cause and undo it.
+    """A fault of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo it.
 
     Raises BadInputError for a node that is not in the cluster, and EnvironmentLacksError if the cluster does not
     answer.
@@ -108,7 +108,7 @@ class PacemakerFault(OneCommand):
         self.text = f"run: {shown_command(self._strike)}"
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
+        """Report all changes in the state of the cluster to ``seen``, until ``stop`` is set."""
         silent = over = False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)
@@ -124,7 +124,7 @@ class PacemakerFault(OneCommand):
                 silent, self._last = False, now
 
     def require_serves(self, directory: Path) -> None:
-        """Raise BadInputError if the directory is on no file system of the cluster."""
+        """Raise BadInputError if the directory is not on a file system of the cluster."""
         words = self.words("cibadmin", "--query")
         cib = Cib(self._run(words).stdout, shown_command(words))
         mount = mount_of(directory)
@@ -140,12 +140,12 @@ class PacemakerFault(OneCommand):
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
-        """Return the differences from the state before the fault; empty if all is restored."""
+        """Return a text on how the cluster differs from its state before the fault, or ""."""
         away = self._look().unlike(self.before)
         return f"not as before: {', '.join(away)}" if away else ""
 
     def words(self, *argv: str) -> tuple[str, ...]:
-        """Return a command with the words of --via before it."""
+        """Return a command with --via as its prefix."""
         return (*self._via, *argv)
 
     def _look(self) -> View:
@@ -166,10 +166,10 @@ def _addresses_of(cib: Cib) -> list[str]:
 
 
 def is_served(cib: Cib, mount: Mount) -> bool:
-    """Return whether a cluster may serve a mount; False only if another server certainly does.
+    """Return whether a cluster may serve a mount. False means that another server certainly does.
 
-    A local mount must be a mount of the cluster. A remote mount must come from an address or a node of the cluster, if
-    the addresses are known. For Lustre, any Lustre target in the cluster is enough, because a CIB has no NIDs.
+    A local mount must be a file system resource of the cluster. The server of a remote mount must be an address or a
+    node of the cluster, if the addresses are known. For Lustre, any Lustre target is enough, because a CIB has no NIDs.
     """
     if not mount.remote:
         return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}
@@ -191,21 +191,21 @@ def _resolved(host: str) -> set[str]:
 
 
 class StandbyNode(PacemakerFault):
-    """Puts a node into standby: its services move to other nodes, and no node is fenced."""
+    """Put a node into standby: its services move to other nodes, and no node is fenced."""
 
     cause = "crm_standby --node {node} --update on"
     remedy = "crm_standby --node {node} --delete"
 
 
 class FenceNode(PacemakerFault):
-    """Lets the cluster's fencing devices power a node off within 120 s; undoing powers it on."""
+    """Let the fencing devices of the cluster power a node off within 120 s. Undoing powers it on."""
 
     cause = "stonith_admin --fence {node} --timeout 120"
     remedy = "stonith_admin --unfence {node} --timeout 120"
 
 
 class FailResource(PacemakerFault):
-    """Reports a failure of a resource: the cluster recovers the resource on the same or another node."""
+    """Report a failure of a resource: the cluster recovers the resource on the same or another node."""
 
     cause = "crm_resource --fail --resource {resource} --node {node}"
     remedy = "crm_resource --cleanup --resource {resource} --node {node}"

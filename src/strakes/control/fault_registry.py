@@ -1,4 +1,4 @@
-"""All faults by name. A new fault needs its class and one entry here."""
+"""Registry of all faults by name. A new fault needs a class and one entry in the registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """One kind of fault. ``takes``: fields of ``Ask`` that the fault uses in addition to the directory."""
+    """One kind of fault. ``takes``: fields of ``Ask`` that it uses in addition to the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""A knob: a setting of a file system, of its servers or of the kernel, and the values it takes.
+"""Knobs: settings of a file system, of its servers or of the kernel, and their valid values.
 
-The catalogue of all knobs is in ``catalogue/*.toml``. A key at the top of a file holds for every knob in it that does
-not override it; ``{name}`` there is the knob's name.
+``catalogue/*.toml`` has all knobs. A key at the top of a file is the default for all knobs in the file. In this
+default, ``{name}`` stands for the name of the knob.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Where a knob is set. "cluster": any client can set the knob; the file system stores it for all servers or clients.
+# Where a knob is set. "cluster": on any client, and the file system stores it for all servers or clients.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Form of the text that contains a value: only the value, a list with the value in brackets, or a tool's output.
+# Format from which a value is read: only the value, a list with the value in brackets, or output of a tool.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
@@ -28,11 +28,11 @@ _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 @dataclass(frozen=True)
 class Knob:
-    """One entry of the catalogue. ``least``, ``most``: limits of its value.
+    """An entry of the catalogue. ``least``, ``most``: limits of the value.
 
-    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value); with
-    ``by_hand``, strakes only describes the change. ``in_force``: command that asks servers for the values that they
-    use. ``adjusts``: how the system alters values. ``not_from``: a value that blocks changes, and the reason.
+    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value). For
+    ``by_hand``, strakes only describes the change. ``in_force``: command that shows the values that servers use.
+    ``adjusts``: how the system alters values. ``not_from``: a value that blocks changes, and the reason.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Knob:
     restart: str = ""
     adjusts: str = ""
     not_from: tuple[str, str] | None = None
-    # The parameter of StorNext, tuned in S3 (Quantum, 2011), that this knob corresponds to.
+    # The corresponding parameter of StorNext that was tuned in S3 (Quantum, 2011).
     counterpart: str = ""
 
     @property
     def changeable(self) -> bool:
-        """Return whether strakes can change the knob: not by hand only, and without a restart of servers."""
+        """Return whether strakes can change the knob: it is not set by hand, and needs no restart of servers."""
         return not self.by_hand and not self.restart
 
     @property
     def how_to_set(self) -> str:
-        """Return the instructions for users who change the knob by hand."""
+        """Return instructions to change the knob by hand."""
         if self.by_hand:
             return self.by_hand
         if self.file:
@@ -90,7 +90,7 @@ class Knob:
         return f"at least {least}" if least else f"at most {most}" if most else ""
 
     def parse(self, value: str | float) -> str:
-        """Return the value as the system writes it. Raises BadInputError if the knob does not accept the value.
+        """Return the value in the spelling of the system. Raises BadInputError if it is not a valid value.
 
         >>> Knob("x", (), "", "bytes", "client", "", least=4096).parse("64KiB")
         '65536'
@@ -109,7 +109,7 @@ class Knob:
         return canonical
 
     def canonical(self, text: str) -> str:
-        """Return the canonical spelling of a value for comparisons; other texts are returned unchanged."""
+        """Return the canonical spelling of a value for comparisons, or the text unchanged if it is not a value."""
         if self.kind == "bytes" and not text.lstrip("-").isdecimal():
             try:
                 return str(parse_bytes(text))
@@ -121,7 +121,7 @@ class Knob:
         return str(int(number)) if number == int(number) else repr(number)
 
     def shown(self, value: str | None) -> str:
-        """Return a value with its unit for messages."""
+        """Return a value with its unit, as text for messages."""
         if value is None:
             return "not set"
         if self.kind == "bytes" and value.isdecimal():
@@ -142,12 +142,12 @@ class Knob:
 
 
 def _number(text: str) -> float | None:
-    """Return the number that a text contains, or None if the text is not a number.
+    """Return a text as a number, or None if it is not a number.
 
     >>> _number("-5"), _number("1_0"), _number("\uff11")
     (-5, None, None)
     """
-    if not text.isascii() or "_" in text:  # Python accepts such numbers, other programs do not
+    if not text.isascii() or "_" in text:  # only Python accepts such numbers
         return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)
@@ -156,15 +156,15 @@ def _number(text: str) -> float | None:
     return number if abs(number) < 1e300 else None
 
 
-# Names in braces in files and commands; knob_bindings.py fills them in for a target.
+# Placeholders ({device}) in files and commands. knob_bindings.py fills them in for a file system.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
-# How strakes reads and changes a knob; a knob that is changed by hand has none of these.
+# Fields on how strakes reads and changes a knob. Knobs that are changed by hand have none of them.
 _COMMANDS = ("file", "read", "write", "unset", "in_force", "answer")
 
 
 @cache
 def catalogue() -> tuple[Knob, ...]:
-    """Return every knob of every file system, in the order of the files.
+    """Return all knobs of all file systems, in the order of the files.
 
     >>> next(knob.unit for knob in catalogue() if knob.name == "osc.max_rpcs_in_flight")
     'requests'
@@ -175,7 +175,7 @@ def catalogue() -> tuple[Knob, ...]:
 
 
 def load(text: str, name: str) -> tuple[Knob, ...]:
-    """Read the knobs of one file. Raises BadInputError that names the file and the knob."""
+    """Return the knobs in one file. Raises BadInputError that names the file and the knob."""
     knobs: list[Knob] = []
     knob = ""
     try:
@@ -198,7 +198,7 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
 
 
 def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
-    """Return the knob of that name. Raises BadInputError with the nearest names."""
+    """Return the knob with this name. Raises BadInputError that suggests similar names."""
     from difflib import get_close_matches
 
     known = {knob.name: knob for knob in (catalogue() if knobs is None else knobs)}

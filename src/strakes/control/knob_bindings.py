@@ -1,4 +1,4 @@
-"""Find the places of knobs on a target: fill its devices, mounts and servers into the commands of the catalogue."""
+"""Find the places of knobs on a file system: fill devices, mounts and servers into the commands of the catalogue."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-# Maximum number of servers that are asked at once, and seconds for all questions to servers. With the description of
-# the file system before (10 s), a list ends within 30 s.
+# Maximum number of concurrent queries, and maximum seconds for the queries to all servers. With the preceding
+# description of the file system (10 s), ``strakes knobs`` ends within 30 s.
 _AT_ONCE = 64
 _SERVERS_S = 12.0
 
 
 class ServerUnreadError(EnvironmentLacksError):
-    """A setting of a server could not be read. ``everywhere``: of no server."""
+    """A server's setting could not be read. ``everywhere``: whether this holds for all servers."""
 
     everywhere = False
 
@@ -39,7 +39,7 @@ class ServerUnreadError(EnvironmentLacksError):
 def remembering(run: Runner, servers: Servers | None = None) -> Runner:
     """Return a runner that caches the output of each command, because many knobs need the same output.
 
-    A server that did not answer once is not asked again, and all servers together get a limited time.
+    A server that once did not answer is not queried again. The time for all servers together is limited.
     """
     known: dict[tuple[str, ...], Completed] = {}
     silent: dict[tuple[str, ...], StrakesError] = {}
@@ -66,14 +66,14 @@ def remembering(run: Runner, servers: Servers | None = None) -> Runner:
 
 
 class Bindings:
-    """Facts about one target, looked up when a knob first needs them."""
+    """Facts about one file system for placeholders in commands, each determined on first use."""
 
     def __init__(self, target: Target, run: Runner | None = None) -> None:
         self.target = target
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Return every place of the knob. Raises BadInputError if it has none, StrakesError if a lookup fails."""
+        """Return all places of the knob. Raises BadInputError if it has none, StrakesError if a look-up fails."""
         if knob.by_hand:
             raise BadInputError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:
@@ -93,7 +93,7 @@ class Bindings:
         return self._by_words(knob, "")
 
     def in_force_words(self, knob: Knob) -> tuple[str, ...]:
-        """Return the command that asks the daemons for their values."""
+        """Return the command that shows the values that daemons use."""
         return self._words(knob, knob.in_force)
 
     def _on_server(self, knob: Knob, host: str) -> tuple[KnobPlace, ...] | ServerUnreadError:
@@ -131,7 +131,7 @@ class Bindings:
     def _words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
         out: list[str] = []
         for word in words:
-            # The options for connecting to a Ceph cluster can be several words or none.
+            # The options for a connection to a Ceph cluster can be several words or none.
             out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
         return tuple(out)
 
@@ -170,7 +170,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # For a file system on one disk, the bdi is only another name of the disk's read-ahead, so it is left out.
+        # For a file system on one disk, leave out the bdi: it would be a second name of the disk's read-ahead.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 
@@ -190,13 +190,13 @@ class Bindings:
 
 
 def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
-    """Return the knobs of the target's file system and of the kernel."""
+    """Return the knobs of a target's file system and of the kernel."""
     kind = target.mount.file_system
     return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
 
 
 def reason(error: StrakesError) -> str:
-    """Return why a knob has no value, in a few words, with the server if one could not be read."""
+    """Return a short text on why a knob has no value. It names the server that could not be read."""
     if isinstance(error, ServerUnreadError):
         return f"server {error.where}: {error.why}"
     return error.why or error.what

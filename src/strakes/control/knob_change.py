@@ -1,4 +1,4 @@
-"""Read and change knobs. Every change is journaled first. An old value is restored only over the value that we set."""
+"""Read and change knobs. Each change is journaled first, and only values that strakes set are restored."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 
-# Held by the thread that restores settings: the main thread, or the watchdog if the main thread is blocked.
+# Lock of the thread that restores settings: the main thread or, if that is blocked, the watchdog.
 _restoring = threading.Lock()
 
-# Knobs with their new values and places.
+# Knobs to change, with their new values and places.
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A knob's value in every place (None: not set); ``why`` has the reason for a missing place or value.
+    """The values of a knob by place (None: not set). ``why``: reason for a missing place or value.
 
     ``unread``: the error of a server that could not be read.
     """
@@ -43,14 +43,14 @@ class Reading:
 
     @property
     def value(self) -> str | None:
-        """Return the value if it is the same in all places, else None."""
+        """Return the value if all places have the same one, else None."""
         different = set(self.values.values())
         return different.pop() if len(different) == 1 else None
 
 
 @dataclass(frozen=True)
 class Effective:
-    """A knob's values after a change: by place, and by daemon (``in_force``) if daemons can be asked."""
+    """The values of a knob after a change, by place and, if daemons show them, by daemon (``in_force``)."""
 
     knob: Knob
     wanted: str
@@ -59,7 +59,7 @@ class Effective:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a line for each place or daemon whose value differs from the wanted value."""
+        """Return a text for each place or daemon whose value differs from the wanted one."""
         knob, cause = self.knob, "its own configuration or one of its options takes precedence"
         found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
         found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
@@ -71,18 +71,18 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Name of each knob -> its values after the change. ``restored``: the outcomes, known after :func:`changed`."""
+    """Name of a knob -> its values after the change. ``restored``: outcomes, after the end of :func:`changed`."""
 
     restored: tuple[Restored, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return all remarks on all knobs."""
+        """Return the remarks on all knobs."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 
 def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
-    """Return the values of these knobs, or of all of the file system.
+    """Return the values of the knobs ``names``, or of all knobs of the file system.
 
     Raises BadInputError for an unknown name, EnvironmentLacksError if --servers was given and no server can be read.
     """
@@ -106,11 +106,11 @@ def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
 
 @contextmanager
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
-    """Change knobs while the body runs, and restore them even if the body raises.
+    """Change knobs for the body, and restore them afterwards, even if the body raises.
 
-    Yields the values after the change, which may differ from the wanted ones. Raises BadInputError, before any change,
-    for invalid values and knobs that strakes does not change; MeasurementError at the end if a value could not be
-    restored. A value that somebody else has changed meanwhile stays, and ``restored`` says so.
+    Yields the values after the change, which may differ from the wanted ones. Before any change, raises BadInputError
+    for invalid values and for knobs that strakes does not change. At the end, raises MeasurementError if a value cannot
+    be restored. Values that somebody else changed meanwhile stay, and ``restored`` says so.
     """
     root = store or default_root()
     with _journaled(target, root, _plan(target, values)) as (journal, change):
@@ -126,9 +126,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
 
 
 def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:
-    """Change knobs, which stay changed until ``strakes knobs restore``.
+    """Change knobs until ``strakes knobs restore``.
 
-    If a change fails, the changes before it are undone and the error is raised.
+    If a change fails, the preceding changes are undone and the error is raised.
     """
     with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
         journal.note("held")
@@ -137,7 +137,7 @@ def set_values(target: Target, values: Mapping[str, str | float], *, store: Path
 
 @contextmanager
 def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJournal, Change]]:
-    """Make the changes of the plan; undo them if a change or the body fails."""
+    """Change the knobs of the plan, and undo the changes if one of them or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
     with before_forced_end(lambda: _put_back(target, root, journal, change)):
@@ -154,9 +154,9 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
 
 
 def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
-    """Restore all changes that are not settled yet; return the failures, which later commands try to restore again."""
+    """Restore all open changes, and return the failures. Later commands try these again."""
     if not _restoring.acquire(timeout=ENDING_S):
-        return []  # the other thread is restoring them
+        return []  # another thread restores them
     try:
         done = settle(root, journal, ask=target.run)
     finally:
@@ -166,7 +166,7 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
-    """Check all that can be checked before a change, and return the changes. Raises StrakesError if a check fails."""
+    """Return the changes, after all checks that are possible in advance. Raises StrakesError if a check fails."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
     plan = []
@@ -190,7 +190,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while it is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    # A knob that already has the wanted value is journaled as well, so that no other command changes it meanwhile.
+    # Also journal a knob that already has the wanted value, so that no other command changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:
@@ -206,7 +206,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
-    """Return the value that each daemon uses; empty if daemons cannot be asked."""
+    """Return daemon -> value that it uses. Empty if daemons do not show their values."""
     if not knob.in_force:
         return {}
     try:

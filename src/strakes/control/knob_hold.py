@@ -1,7 +1,7 @@
-"""A record for each changed setting, so that runs with different stores on this machine do not change the same setting.
+"""Records of changed settings, so that runs with different stores do not change the same setting of a machine.
 
-The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart removes the records and resets
-the settings. A record reserves its setting while the journal that the record names is open.
+The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes them,
+and resets the settings. A record reserves a setting as long as the journal that it names exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_BYTES = 65536
 
 @dataclass(frozen=True)
 class KnobRecord:
-    """The record of one changed setting: its place and original value, and the process and store that changed it."""
+    """A changed setting: its place and original value, and the process and store that changed it."""
 
     store: str
     journal: str
@@ -38,9 +38,9 @@ class KnobRecord:
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
-    """Record that ``store`` changes the setting. Without write permission for the directory, nothing is recorded.
+    """Record that ``store`` changes a setting. Do nothing without write permission for the directory.
 
-    Raises BadInputError if another store has changed the setting and not restored it, EnvironmentLacksError if the
+    Raises BadInputError if a change of the setting by another store is not restored, EnvironmentLacksError if the
     record cannot be written.
     """
     path = _file(place)
@@ -51,7 +51,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal that is not visible may be open in a container. A setting with its original value is free.
+            # A journal that does not exist here may be open in a container. A setting with its original value is free.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
@@ -73,7 +73,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
 
 
 def give_back(place: KnobPlace, store: Path) -> None:
-    """Remove the store's record of a setting that is restored or kept."""
+    """Remove the record by ``store`` of a setting that is restored or kept."""
     path = _file(place)
     with suppress(OSError), _locked(path):
         if _read(path).get("store") == os.path.abspath(store):
@@ -83,7 +83,7 @@ def give_back(place: KnobPlace, store: Path) -> None:
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
     """Return the records of a store, and the errors of damaged records of any store.
 
-    Strakes acts on records with this user's rights, so those that somebody else could have written are left out.
+    Records that another user may have written are left out, because strakes acts on records.
     """
     found: list[KnobRecord] = []
     errors: list[StrakesError] = []
@@ -93,7 +93,7 @@ def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
             if _is_own(place) and _is_own(path) and _read(path).get("store") in ("?", os.path.abspath(store)):
                 found.append(from_record(KnobRecord, _read(path)))
         except FileNotFoundError:
-            continue  # another process has removed it
+            continue  # removed by another process
         except (OSError, ValueError, KeyError, TypeError) as error:
             what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
             errors.append(BadInputError(what, where=str(path), why=str(error), remedy=remedy))
@@ -111,7 +111,7 @@ def _file(place: KnobPlace) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock in the body, so that only one process at a time reads and replaces records. Raises OSError."""
+    """Hold the lock of all records in the body: one process at a time reads and replaces them. Raises OSError."""
     os.close(open_directory(path.parent, make=0o755))
     with closing(open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -119,7 +119,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """Return a record: empty if the file is missing, without a journal if the file is damaged."""
+    """Return a record. It is empty if the file is missing, and has no journal if the file is damaged."""
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
             record = json.loads(file.read(_MOST_BYTES))
@@ -131,6 +131,6 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file or directory belongs to this user and nobody else can write it."""
+    """Return whether a file or directory belongs to this user and is not writable for others."""
     state = os.lstat(path)
     return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

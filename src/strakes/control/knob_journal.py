@@ -1,6 +1,6 @@
-"""The journal of changed knobs: one file in the store's directory ``knobs`` for each set of changes not yet settled.
+"""Journals of changed knobs: a file in ``knobs`` of the store for each set of changes that is not restored.
 
-Every line is on the disk before the change that it announces.
+A line is on the disk before the change that it announces.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# How a change was settled. unchanged: the setting already had the old value. changed by others: the setting had neither
-# our new value nor the old value, and stays. gone: the setting no longer exists. kept: the user keeps the new value.
+# How a change was settled. unchanged: the setting already had the old value. changed by others: it had another value,
+# which stays. gone: it no longer exists. kept: the user keeps the new value.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
-# Kinds of lines. will, did: before and after a change. held: the changes stay until ``strakes knobs restore``.
-# tried: an attempt did not restore everything.
+# Kinds of lines. will, did: before and after a change. held: keep the changes until ``strakes knobs restore``. tried:
+# an attempt did not restore all changes.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
 
 
-# elsewhere: the process is on another host or in another container, so its number means nothing here.
+# elsewhere: on another host or in another container, where it cannot be seen.
 Life = Literal["alive", "dead", "elsewhere"]
 
 
@@ -56,7 +56,7 @@ class Owner:
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
     def life(self) -> Life:
-        """Return whether the process is alive, dead, or not visible from here."""
+        """Return whether the process is alive, dead or elsewhere."""
         if self.host != socket.gethostname():
             return "elsewhere"
         if self.boot != boot_id():
@@ -67,7 +67,7 @@ class Owner:
 
     @property
     def this_boot(self) -> bool:
-        """Return whether the process started after the last boot of this machine."""
+        """Return whether the process was started since the last boot of this machine."""
         return self.boot == boot_id()
 
     def __str__(self) -> str:
@@ -75,14 +75,14 @@ class Owner:
 
 
 class DamagedJournalError(BadInputError):
-    """A journal whose changes cannot be read."""
+    """The changes in a journal cannot be read."""
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One change of a knob in one place.
+    """A change of a knob in one place.
 
-    ``known``: whether ``effective``, the value after the change, was recorded. ``outcome``: "" until it is settled.
+    ``known``: whether ``effective`` (the value after the change) was recorded. ``outcome``: "" if not settled.
     """
 
     number: int
@@ -110,29 +110,29 @@ class JournalState:
 
     @property
     def id(self) -> str:
-        """Return the id of the journal, which is the name of its file without the suffix."""
+        """Return the id of the journal: the name of its file without suffix."""
         return self.path.stem
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
-        """Return the changes that are not settled yet."""
+        """Return the changes that are not settled."""
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return whether the journal's process is alive. That process locks the file until its changes are restored."""
+        """Return whether the process of the journal is alive. It locks the file until it has settled all changes."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
 
 
 def directory(root: Path) -> Path:
-    """Return the directory of a store's journals."""
+    """Return the directory of the journals of a store."""
     return root / "knobs"
 
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold a lock in the body, so that only one process at a time creates, closes and compares journals."""
+    """Hold the lock of all journals in the body: one process at a time creates, closes and compares them."""
     place = directory(root)
     try:
         make_directory(place)
@@ -145,7 +145,7 @@ def locked(root: Path) -> Iterator[None]:
 
 
 class KnobJournal:
-    """An open journal that this process writes: it holds the file's lock until :meth:`release` or :meth:`close`."""
+    """A journal that this process writes. Its file is locked until :meth:`release` or :meth:`close`."""
 
     def __init__(self, root: Path, path: Path, file: AppendFile) -> None:
         self.root = root
@@ -160,7 +160,7 @@ class KnobJournal:
         now = time.time()
         with locked(root):
             _sweep(root)
-            # The number in the name gives the order of open journals, even if the clock is set back.
+            # The number in the name orders the journals even if the clock is set back.
             numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
             path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
@@ -180,7 +180,7 @@ class KnobJournal:
 
     @classmethod
     def claim(cls, root: Path, state: JournalState) -> Self | None:
-        """Take over another process's journal; return None if the journal was closed or a process has locked it."""
+        """Take over the journal of another process. Return None if it was closed or is locked."""
         with locked(root):
             if not state.path.exists():
                 return None
@@ -193,7 +193,7 @@ class KnobJournal:
         return journal
 
     def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
-        """Announce a change and return its number. Raises BadInputError if another journal has changed the place."""
+        """Announce a change, and return its number. Raises BadInputError if another journal has changed the place."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
@@ -201,17 +201,17 @@ class KnobJournal:
         return self._last
 
     def note(self, kind: Kind, **fields: object) -> None:
-        """Append a line, durably. Raises StrakesError."""
+        """Append a line, and wait until it is on the disk. Raises StrakesError."""
         self._file.append({"is": kind, **fields})
 
     def close(self) -> None:
-        """Remove the journal, all changes of which are settled."""
+        """Remove the journal after all changes are settled."""
         with locked(self.root):
             _remove(self.path)
         self.release()
 
     def release(self) -> None:
-        """Stop writing; changes that are not settled stay in the journal."""
+        """Stop writing, and unlock the file. Open changes stay in the journal."""
         if not self._released:
             self._released = True
             self._file.close()
@@ -220,9 +220,9 @@ class KnobJournal:
         states, errors = open_journals(self.root)
         for error in errors:
             if isinstance(error, DamagedJournalError):
-                raise error  # the damaged journal may contain an unfinished change of this place
+                raise error  # it may have an open change of this place
         for state in states:
-            # A place in a held journal may be changed again; the last change is restored first.
+            # A place in a held journal may be changed again. Restoring begins with the last change.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -237,20 +237,20 @@ class KnobJournal:
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the journals, oldest first, and the errors of unreadable ones."""
+    """Return the journals, oldest first, and the errors about unreadable ones."""
     states, errors = [], []
     for path in _files(root):
         try:
             states.append(read_journal(path))
         except FileNotFoundError:
-            continue  # another process closed the journal meanwhile
+            continue  # closed by another process
         except StrakesError as error:
             errors.append(error)
     return tuple(states), tuple(errors)
 
 
 def read_journal(path: Path) -> JournalState:
-    """Read a journal.
+    """Return the contents of a journal.
 
     Raises BadInputError if it is damaged or belongs to another user, FileNotFoundError if it is missing.
     """
@@ -314,13 +314,13 @@ def _files(root: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove incomplete new journals, and the journals of killed processes that had settled all their changes."""
+    """Remove incomplete journals, and those of killed processes whose changes are all settled."""
     with locked(root):
         _sweep(root)
 
 
 def _sweep(root: Path) -> None:
-    # The caller holds the lock for creating journals, so no incomplete journal is still being created.
+    # The caller holds the lock of all journals, so no process is creating one.
     for torn in directory(root).glob(".new-*"):
         remove_kept(torn)
     for path in _files(root):
@@ -346,7 +346,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock the file; return whether that succeeded. Raises EnvironmentLacksError without support for locks."""
+    """Lock a file, and return whether that succeeded. Raises EnvironmentLacksError without support for locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""A place: one concrete file, parameter or option that a knob sets, with everything needed to restore it."""
+"""Places of knobs: a place is a file, parameter or option that can be read, written and restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
 def plain(text: str, pattern: str = "") -> str:
-    """Return the text without surrounding white space, or what the first group of the pattern matches.
+    """Return the text without surrounding white space, or the first group of ``pattern`` in it.
 
     >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
     '983'
@@ -35,7 +35,7 @@ def plain(text: str, pattern: str = "") -> str:
 
 
 def in_brackets(text: str) -> str:
-    """Return the word in brackets, by which the kernel marks the current one of several values.
+    """Return the word in brackets. The kernel marks the current one of several values by brackets.
 
     >>> in_brackets("none [mq-deadline] kyber\\n")
     'mq-deadline'
@@ -44,7 +44,7 @@ def in_brackets(text: str) -> str:
 
 
 def of_ceph(text: str, section: str, option: str) -> str | None:
-    """Return the value of an option for a whole section in the output of ``ceph config dump``, or None if not set."""
+    """Return the value of an option for a section in the output of ``ceph config dump``, or None if not set."""
     rows = from_json(text, "ceph config dump")
     with understood("ceph config dump", text):
         values = [
@@ -65,7 +65,7 @@ def of_gluster(text: str, option: str) -> str | None:
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
-    """Return daemon -> value from the output of ``ceph tell KIND.* config get``, which does not name a single daemon.
+    """Return daemon -> value from the output of ``ceph tell KIND.* config get``.
 
     >>> values_in_force('mds.a: {"x": "1"}\\nmds.b: {"x": "2"}', "x")
     {'mds.a': '1', 'mds.b': '2'}
@@ -78,7 +78,7 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
 
 
 def not_understood(text: str) -> MeasurementError:
-    """Return the error for an answer in an unknown form."""
+    """Return the error for output in an unknown format."""
     remedy = "Please report this output with the version of the file system."
     return MeasurementError("the output for a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
 
@@ -92,12 +92,12 @@ _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|
 
 
 class PlaceGoneError(MeasurementError):
-    """The setting does not exist any more: its device, mount or server is gone."""
+    """The setting does not exist any more, because its device, mount or server is gone."""
 
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """One place of a knob. ``name``: for messages. ``host``, ``servers`` (command template): for places on servers."""
+    """A place of a knob. ``name``: for messages. ``host``, ``servers`` (command template): only for servers."""
 
     knob: str
     name: str
@@ -112,17 +112,17 @@ class KnobPlace:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what identifies the place, whatever command reaches it."""
+        """Return the identity of the place, which does not depend on the command for access."""
         words = self.read_words if self.answer != "lctl" else ()
         return (self.host, self.file, self.name if not self.file else "", words)
 
     @property
     def name_with_host(self) -> str:
-        """Return the name, with the host for places on a server."""
+        """Return the name of the place, with the host if it is on a server."""
         return f"{self.host}: {self.name}" if self.host else self.name
 
     def read(self, run: Runner) -> str | None:
-        """Return the value, or None if it is not set. Raises StrakesError, PlaceGoneError if the place is gone."""
+        """Return the value, or None if it is not set. Raises PlaceGoneError if the place is gone, else StrakesError."""
         if self.file:
             text = self._read_file()
             return in_brackets(text) if self.answer == "brackets" else plain(text, self.field)
@@ -138,7 +138,7 @@ class KnobPlace:
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
-        """Write a value; the system may adjust it. Raises StrakesError if the system refuses."""
+        """Write a value. The system may adjust it. Raises StrakesError if the system refuses it."""
         if self.file:
             self._write_file("" if value is None else value)
         elif self.answer == "lctl":

@@ -1,4 +1,4 @@
-"""Restore the old values of knobs. A value that somebody else has changed meanwhile stays."""
+"""Restore the old values of knobs. A value that somebody else changed meanwhile stays."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# Maximum duration in seconds of a command that changes a setting, unless the command waits for a dead server.
+# Maximum duration in seconds of a command that changes a setting. Only a dead server makes it longer.
 _COMMANDS_END_S = 20.0
-# Seconds between checks whether commands still run.
+# Seconds between checks whether a command still runs.
 _TICK_S = 0.05
-# Minimum seconds between attempts by commands other than ``knobs restore`` to restore settings of unreachable servers.
+# Minimum seconds between automatic attempts to restore a journal. ``knobs restore`` always tries.
 _AGAIN_S = 300.0
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The outcome of restoring one change; ``why`` explains it for users."""
+    """The outcome for one change. ``why``: explanation for users."""
 
     journal: str
     knob: str
@@ -45,7 +45,7 @@ class Restored:
 
     @property
     def good(self) -> bool:
-        """Return whether the old value is restored, or the setting is gone."""
+        """Return whether the old value is restored, the user keeps the new one, or the setting is gone."""
         return self.outcome in ("restored", "unchanged", "gone", "kept")
 
     def __str__(self) -> str:
@@ -60,10 +60,10 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Restore all changes of ended processes and of ``strakes knobs set``, newest first; at last those without journal.
+    """Restore all changes of ended processes and of ``strakes knobs set``, newest first, those without journal last.
 
-    ``target``: restore only changes for this directory. ``keep``: close the journals, but leave the values. Changes of
-    running processes stay.
+    ``target``: only restore changes for this directory. ``keep``: close the journals without restoring values. Changes
+    of running processes stay.
     """
     sweep(root)
     done: list[Restored] = []
@@ -81,8 +81,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 
 def lost(root: Path) -> list[KnobRecord]:
-    """Return the records of a store's settings whose journal is gone."""
-    # A journal is written before its record, so it is read afterwards.
+    """Return the records of changed settings of a store whose journals are gone."""
+    # Journals are written before records, so read them after the records.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in found if record.place.key not in known]
@@ -115,12 +115,12 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     """Restore the changes of a journal whose process has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
-        return []  # another process is restoring these changes
+        return []  # another process restores them
     try:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
-        # The journal's process may have ended after restoring a value but before removing the record of the setting.
+        # The process of the journal may have ended between the restoration of a value and the removal of its record.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
             _give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
@@ -129,7 +129,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
-    """Wait for the commands that an ended process left; return the running ones, which could still change a setting."""
+    """Wait for commands of an ended process, and return those that still run and could change a setting."""
     ends_s = time.monotonic() + patience_s
     here = owner.host == socket.gethostname() and owner.this_boot
     while (left := commands_of(owner.pid, owner.started) if here else ()) and time.monotonic() < ends_s:
@@ -138,13 +138,13 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Settle the changes in a journal of this process, last change first; remove the journal when all are settled."""
+    """Restore or keep all changes in a journal, last one first. Remove the journal if all are settled."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
-        return []  # the journal is closed
+        return []  # closed
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
-    # A copied journal can be out of date. The record has the value before the oldest change that is not settled.
+    # A copied journal can be outdated. The record has the value before the oldest open change.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
     original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
@@ -198,7 +198,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
-        # Record the value, so that the next attempt recognises it as set by strakes.
+        # Record this value, so that the next attempt recognises it as a value set by strakes.
         journal.note("did", number=entry.number, effective=now)
         why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
         return _outcome(journal.path.stem, entry, "not put back", now, why)
@@ -221,7 +221,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Remove the record that reserves a place, if all changes of the place are settled."""
+    """Remove the record of a place if all changes of the place are settled."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)
@@ -232,7 +232,7 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """Restore changes of killed processes; every command does this first. Reports by ``say`` and never raises."""
+    """Restore changes of killed processes, as every command does first. Reports by ``say``. Raises StrakesError."""
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:

@@ -20,7 +20,7 @@ from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
-# The published relative error is 10 %, for reads of a whole file 5 %. Ratios within the error count as equal.
+# Published relative errors: 10%, and 5% for reads of a whole file. Ratios within the error count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.1, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -50,7 +50,7 @@ _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguou
 
 
 class AccessPatterns(Study):
-    """Bandwidth of access patterns, by request size and by number of clients. The publication names the patterns:
+    """Bandwidth of access patterns by request size and by number of clients. The publication names the patterns.
 
     SFWA: every rank reads one whole file. MFWA: a separate file for each rank. SFSA: one shared file with a contiguous
     segment for each rank; strided SFSA: the segments of all ranks are interleaved.
@@ -71,9 +71,9 @@ class AccessPatterns(Study):
                     yield self._cell(context, pattern, size, amount, context.team, "requests")
                 else:
                     yield self.skipped(TOO_LARGE, pattern=pattern, transfer_bytes=size)
-        # Every client moves the amount that fits with the largest number of clients, so that only their number varies.
+        # Each client moves the amount that fits with the largest number of clients, so that only this number varies.
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // 32)  # the published clients wrote and read 32 objects each
+        size = max(4 * KIB, each // 32)  # published: 32 objects per client
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")
@@ -89,8 +89,8 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # Every rank reads the whole file, so the file has the size of one rank's data. All ranks write the file
-            # together, in the largest possible requests, because the time of writing is not measured.
+            # Every rank reads the whole file, so the file has the size of one rank's data. All ranks write it together,
+            # in the largest possible requests, because the write is not measured.
             block = max(1, amount // ranks // size) * size
             largest = math.gcd(block, _SIZES[-1])
             direct = context.bypasses_cache
@@ -231,7 +231,7 @@ class AccessPatterns(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each pattern with the most clients; empty if the number of clients was not varied."""
+        """Return the rate of each pattern with the most clients. Empty if the number of clients was not varied."""
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(

@@ -1,4 +1,4 @@
-"""Run a study on two file systems, or with two values of a setting. Every block measures each cell on both sides."""
+"""Run a study on two file systems, or with two values of a setting. Each block measures all cells on both sides."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from strakes.studies.compose import ask, title_of
 from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
-# Name of the setting that contains the side of a cell, "A" or "B".
+# Name of the setting that has the side of a cell, "A" or "B".
 _SIDE = "side"
 _MOST_LINES = 3
 
 
 class Against(Study):
-    """A paired comparison: each cell of the compared (inner) study becomes two cells, one for each side.
+    """A paired comparison. Each cell of the inner study, which is compared, becomes a cell on side A and one on side B.
 
-    Side A is the measured file system, and side B is the file system given with --against. With ``knob`` both sides are
-    the same file system; the setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
+    Side A is the measured file system, side B the one given with --against. With ``knob``, both sides are the same file
+    system, and the setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
@@ -38,11 +38,11 @@ class Against(Study):
 
     @property
     def identity(self) -> str:
-        """Return the name of the inner study and, with ``knob``, the setting and both values."""
+        """Return a text with the inner study and, with ``knob``, the setting and both values."""
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Cells:
-        """Return every cell of the inner study once for each side. Cells that the inner study skips are not doubled."""
+        """Return a cell for each side and cell of the inner study. Skipped cells are returned once."""
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 yield replace(cell, study=self.name)
@@ -82,9 +82,9 @@ class Against(Study):
         return replace(figure, study=self.name, series=tuple(replace(line, name=name) for name, line in lines))
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "which side is better?" for each mean, for each measure, and for all measures together.
+        """Return the question "which side is better?" for each published mean, each measure, and all measures together.
 
-        Also return the questions of the inner study for each side separately.
+        Also return the questions of the inner study, separately for each side.
         """
         pairs = self._pairs(results)
         each: list[Question] = []
@@ -113,7 +113,7 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published ratio of the means on sides A and B as a claim; empty if no such ratio was published."""
+        """Return the published ratio of the means on sides A and B as a claim. Empty if no ratio was published."""
         means = self.inner.means(self._side(results, "A"))
         if not means or self.inner.published_ratio is None or self._knob:
             return ()

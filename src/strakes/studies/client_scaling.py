@@ -17,11 +17,11 @@ from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-# The published system had 100 to 1,000 clients that each needed 20,000 files an hour. The lower end is used.
+# Published need: 20,000 files an hour for each of 100 to 1,000 clients. The lowest number of clients is used.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# Maximum relative deviation of a measured median from the fitted law. With more, the law predicts nothing.
+# Maximum relative deviation of a measured median from the fitted law. Beyond it, the law is not used to predict.
 _WORST_RESIDUAL = 0.25
-# Extrapolate to at most this multiple of the largest measured number of clients.
+# Limit of extrapolation, as a multiple of the largest measured number of clients.
 _FURTHEST = 8
 _PARAMETERS = {
     "contention": "Scalability law, contention (the share of the work that has to queue): {value}.",
@@ -83,7 +83,7 @@ class ClientScaling(Study):
         return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings: parameters and peak of the law, and whether the law predicts the needed rate."""
+        """Return findings on the parameters and the peak of the law, and on the needed rate."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -123,7 +123,7 @@ class ClientScaling(Study):
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
-        """Return whether the law predicts the needed rate; unknown after a poor fit or with a far extrapolation."""
+        """Return the finding on the needed rate. It is "unknown" after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
             "{clients} clients with {files} files an hour each ({rate} a second; a requirement of StorNext in 2011)",
@@ -153,7 +153,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Fit the scalability law. Return None with too few levels, fewer than three runs of a level, or a rate of zero."""
+    """Return the fitted scalability law, or None with too few levels, too few runs of a level, or a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

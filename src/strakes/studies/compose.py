@@ -1,4 +1,4 @@
-"""Functions that several studies use: series, questions, titles, and tests for answers from a cache."""
+"""Common functions of studies: series, questions, titles, and tests for operations answered by a cache."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def rates(*phases: str) -> tuple[Measure, ...]:
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
-# The measures of the two phases that ``Context.write_and_read`` returns.
+# Measures of the two phases by ``Context.write_and_read``.
 WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a series for each name that has cells. x is the level of the numeric factor."""
+    """Return a series for each name with cells. x is the level of ``factor``, which is numeric."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -40,23 +40,23 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the operation of a measured cell as text, the default label of a bar."""
+    """Return the operation of a measured cell: the default label of a bar."""
     return gettext(str(cell.settings["operation"]))
 
 
 def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
-    """Return one series of bars: a category for each cell."""
+    """Return a series of bars, with a category for each cell."""
     return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return block -> log(value), negated for times so that larger is better. Skip values that are not positive."""
+    """Return block -> log of the value, negated for times: larger is better. Only positive values are included."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return block -> log of the mean over all cells. Skip blocks that did not measure all these cells."""
+    """Return block -> log of the mean over all cells. Blocks that lack a cell are left out."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -77,9 +77,9 @@ def ask(
     mean: Mean | None = None,
     remark: str = "",
 ) -> list[Question]:
-    """Return a list with the question "which option is best?"; empty if fewer than two options were measured.
+    """Return a list with the question "which option is best?", or an empty list with fewer than two options.
 
-    An option's value is the ``mean`` of the option's cells, or without ``mean`` the first cell alone.
+    The value of an option is the ``mean`` of its cells or, without ``mean``, the value of its first cell.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -94,14 +94,14 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return a list with the question "which level of the factor is enough?"; empty with fewer than two levels."""
+    """Return a list with the question "which level is enough?", or an empty list with fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return the interval together with the name (``of``) and the unit of the estimated quantity."""
+    """Return an interval with name (``of``) and unit of the estimated quantity."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
@@ -112,21 +112,21 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-# An operation that takes less time was answered by a cache, without a server.
+# An operation that takes less time is answered by a cache, without a server.
 _ROUND_TRIP_S = 10e-6
-# A read was answered by a cache if the servers sent less than this share of the data.
+# A read is answered by a cache if the servers send less than this share of the data.
 _SERVED_SHARE = 0.5
-# Operations on names that earlier phases of the same plan created.
+# Operations on names that earlier phases of the plan created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
-# One request returns many directory entries, so the time per entry does not show whether a server answered.
+# A request returns many directory entries, so the time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether the dentry or inode cache of this node answered an operation on newly created names.
+    """Return whether the dentry or inode cache of this node answered an operation on new names.
 
-    Assumed on a local file system, because these caches are not dropped between phases. On a network file system, the
-    cache answered if an operation took less than 10 us. Directory listings do not count.
+    On a local file system, the result is True, because these caches are not dropped between phases. On a network file
+    system, it is True if an operation took less than 10 us, except for directory listings.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -141,10 +141,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a cache of this node's client answered most of a read. Then the rate is not the file system's.
+    """Return whether a client cache of this node answered most of a read. Its rate does not describe storage.
 
-    With server counters: whether the servers sent less than half of the data in the median trial (the counters cover
-    all phases). Without counters: whether the read was buffered and used a client cache that cannot be dropped.
+    With server counters, the result is True if the servers sent less than half of the data in the median trial (in all
+    phases). Without counters, it is True for buffered reads if the client has a cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
@@ -178,7 +178,7 @@ def level_text(factor: str, value: Setting) -> str:
 
 
 def title_of(cell: Measured) -> str:
-    """Return the title of a cell: operation, then levels of all other factors, without levels that are bare numbers."""
+    """Return the title of a cell: the operation, then the levels of other factors, except bare numbers."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
     texts = {name: level_text(name, value) for name, value in levels.items()}
     ordered = sorted(texts, key=lambda name: name != "operation")

@@ -17,12 +17,12 @@ from strakes.studies.compose import ask, ask_level, lines
 from strakes.studies.study import BANDWIDTH, PER_RANK_STEP, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
-# A read counts as uncached if less than this share of the data was in the page cache before.
+# A read counts as uncached if the page cache had less than this share of the data before.
 _CACHED_SHARE = 0.5
 
 
 class DataPerProcess(Study):
-    """Bandwidth by bytes per rank: writes with fsync, reads just after the writes, reads after dropping the cache."""
+    """Bandwidth by bytes per rank: of writes with fsync, reads after these, and reads with a dropped cache."""
 
     name = "data-per-process"
     title = "Data per process"
@@ -81,14 +81,14 @@ class DataPerProcess(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return one finding: the data size at which reads leave the page cache."""
+        """Return the finding on the data size above which reads leave the page cache."""
         cached = results.where(cache="as written")
         return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
         """Return the finding on the data size at which the page cache held less than half of the data before reads.
 
-        The verdict is "unknown" if the share in the cache cannot be read. The size of the RAM is not used instead.
+        The verdict is "unknown" if the cached share cannot be read: the size of the RAM does not replace it.
         """
         evidence = results.ids(cached)
         shares = [
@@ -134,7 +134,7 @@ class DataPerProcess(Study):
 
 
 def _levels(context: Context) -> list[int]:
-    """Return the data sizes per rank in bytes, up to --data-per-rank if given."""
+    """Return the data sizes per rank in bytes, at most --data-per-rank if given."""
     if context.data_per_rank is None:
         return list(_LEVELS)
     asked = context.amount_bytes(1, PER_RANK_STEP)

@@ -1,4 +1,4 @@
-"""Present rates that another tool measured as a study. The only findings are the statements of that tool."""
+"""Present rates by another tool as a study. Its only findings are the statements of that tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ImportedResults(Study):
     needs_pilot = False
 
     def cells(self, context: Context) -> Cells:
-        """Return an empty list, because nothing is measured."""
+        """Return no cells, because nothing is measured."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -39,7 +39,7 @@ class ImportedResults(Study):
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning that the rates are imported, and one for each note that the parser made about the file."""
+    """Return a warning that the rates are imported, and a warning for each remark of the parser on the file."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
         "These figures come from {tool}, not from strakes: single points without intervals, measured under "

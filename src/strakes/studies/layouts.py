@@ -1,4 +1,4 @@
-"""layouts: comparison of progressive, data-on-metadata, overstriped and pool layouts."""
+"""layouts: rates with progressive, data-on-metadata, overstriped and pool layouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.targets.lustre_layouts import layout_from
 
 # Label of the baseline layout in the headlines: one stripe on one data target.
 _ONE_STRIPE = "one stripe"
-# File size small enough for a metadata target to store the whole file.
+# A file size with which a metadata target stores the whole file.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -55,7 +55,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # A client's cache would answer reads of own files, so each rank reads the files of another rank.
+            # The cache of a client would answer reads of its own files, so each rank reads the files of another rank.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *context.write_and_read(min(MIB, large), large),

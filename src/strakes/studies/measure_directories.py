@@ -19,16 +19,16 @@ from strakes.targets.description import Layout, Placement, layout_differences, p
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
-# Name of the file that keeps a directory from being empty.
+# Name of a file that only makes a directory non-empty.
 _NEVER_EMPTY = "stays"
-# Number of placements made in parallel. Calls mostly wait, so twice the number takes about half the time.
+# Number of placements made in parallel. Calls mostly wait, so doubling it nearly halves the time.
 _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` with its placement. Return the resulting placements, for the stored run.
+    """Create the directory ``workspace/name`` as required by ``place``. Return the resulting placements, to store them.
 
-    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement is not as required.
+    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement is wrong.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor
@@ -53,7 +53,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Try to place temporary directories as required. Return the reason if that fails, else ""."""
+    """Return the reason why directories cannot be placed as required, or "", from a test with temporary ones."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -69,7 +69,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan for a later round in a growing pool of files, with file names that no earlier round used.
+    """Return the plan of a later round, which adds files with new names to a growing pool.
 
     >>> from strakes.studies.small_files import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -83,12 +83,12 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return how many rounds may have made files: all recorded rounds, and a round for each interruption."""
+    """Return the number of rounds that may have made files: all recorded ones, and one for each resumption."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
 def files_kept(visits: Sequence[Visit], kept: str) -> int:
-    """Return the number of files in the directory ``kept``, from the samples of successful rounds."""
+    """Return the number of files in the directory ``kept``, by the samples of successful rounds."""
     there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
     return sum(sample.operations for visit in there for sample in visit.samples)
 
@@ -107,7 +107,7 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A requested layout, and the layout that new files really get (``given``).
+    """A requested layout (``wanted``), and the layout that new files get (``given``).
 
     ``differences``: a message for each value that differs from the request. If the file system refused the layout,
     ``given`` is None and ``differences`` contains the reason.
@@ -119,7 +119,7 @@ class GivenLayout:
 
 
 class LayoutDirectories:
-    """The directories for plans: the workspace itself, and one directory in the workspace for each layout."""
+    """Directories for plans: the workspace, and a directory inside it for each layout."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -127,9 +127,9 @@ class LayoutDirectories:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Create the missing directories for the layouts of these cells. Return the requested and given layouts.
+        """Create the missing directories for the layouts of ``cells``. Return the requested and given layouts.
 
-        A directory with another layout than requested is removed again.
+        A directory whose layout differs from the request is removed again.
         """
         wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
         return [self._make(one) for one in wanted if one not in self._made]

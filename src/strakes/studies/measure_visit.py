@@ -1,4 +1,4 @@
-"""Begin a run, and execute one trial: run a cell's plan once, between two readings of the server counters."""
+"""Start runs, and execute trials. A trial runs a cell's plan once, between two readings of the server counters."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace
 
-# Outcome of a trial during which servers were unavailable. Such a trial is repeated.
+# Outcome of a trial during which servers were unavailable. The trial is repeated.
 INTERRUPTED = "interrupted"
-# Maximum number of interrupted trials; then repeated fail-overs are reported. The time grows in proportion.
+# Maximum number of attempts for a trial that fail-overs interrupt. The time is proportional.
 MOST_INTERRUPTED = 3
 # The engine's reason for refusing a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
@@ -34,20 +34,20 @@ _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 # The engine's message for a plan that exceeded its time limit.
 _OVER_LIMIT = "the plan took longer than its limit"
-# If the load per processor is higher, the machine explains a slow plan: a process then gets 33% of a processor.
+# Above this load per processor, the machine explains a slow plan: a process gets 33% of a processor.
 _OVERLOAD = 3.0
 _HANGS = (
     "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
 )
 
 
-# Function that runs a plan in ``workspace/name`` for at most ``limit_s``, for studies that need more than the engine.
+# Function that runs a plan in ``workspace/name`` for at most ``limit_s``, in place of ``Engine.run``.
 RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 
 @dataclass(frozen=True)
 class Site:
-    """The measured file system, with the workspace, the engine and the readings of counters."""
+    """The measured file system, with its workspace, engine and counters."""
 
     engine: Engine
     target: Target
@@ -66,7 +66,7 @@ def begin_run(
     hello: Hello,
     resume: bool,
 ) -> RunWriter:
-    """Begin a new run or, with ``resume``, continue the newest run with the same fingerprint."""
+    """Return the writer of a new run or, with ``resume``, of the newest run with the same fingerprint."""
     if not resume:
         return store.create(kind, name, directory, options, {**capture(target.mount), "engine": asdict(hello)})
     writer = store.resume(str(options["fingerprint"]))
@@ -78,7 +78,7 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Create a workspace on the target. Leaving ``stack`` removes the workspace unless ``keep`` is set."""
+    """Create a workspace on the target. It is removed when ``stack`` is left, unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(
             Workspace.create(target.path, run_id, mount=target.mount, keep=keep, adopt=adopt)
@@ -87,9 +87,9 @@ def open_site(
 
 
 def time_client() -> float:
-    """Return the seconds that some memory copies and system calls take (a few ms), without using a file system.
+    """Return the seconds that fixed memory copies and system calls take (a few ms), without a file system.
 
-    A shared machine may be 25 % slower for a minute. ``compare`` must not report that slowness as the file system's.
+    A shared machine may be 25 % slower for a minute. ``compare`` must not attribute that to the file system.
 
     >>> 0 < time_client() < 10
     True
@@ -104,8 +104,8 @@ def time_client() -> float:
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
-    """Return whether to keep the files of this trial. If so, the files of the previous trial are removed."""
-    # Objects in an S3 store are never kept, because removing the workspace does not remove them.
+    """Return whether to keep the files of this trial. If so, remove those of the previous trial."""
+    # Never keep objects in an S3 store, because they are not removed with the workspace.
     if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
         return False
     if workspace.kept is not None:
@@ -124,11 +124,11 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Run a cell's plan once within ``conditions``. Return ``planned`` with the result added, also after a failure."""
+    """Run a cell's plan once within ``conditions``. Return ``planned`` with the result, which may be a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
-    # The time to create the directories is part of the trial.
+    # The creation of directories is part of the trial.
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
         given = {} if place.is_plain() else prepare(site.target, directory, name, place)
@@ -148,10 +148,10 @@ def make_visit(
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
         site.workspace.leave_alone()
-    # With run_plan, the study interrupts the service on purpose.
+    # With run_plan, the study itself interrupts the service.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # A trial on a dead file system cannot be repeated, nor one that adds files to a growing pool. A completed plan in a
-    # kept directory with a placement can be repeated, because the plan has removed its files.
+    # A trial cannot be repeated on a dead file system, or if it adds files to a growing pool. It can be repeated in a
+    # kept directory with a placement if the plan was completed, because the plan then has removed its files.
     repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
     again = bool(lost) and answers and result.ended != "cancelled" and repeatable
     return replace(
@@ -164,7 +164,7 @@ def make_visit(
         ended=INTERRUPTED if again else result.ended,
         interruptions=lost,
         samples=result.samples,
-        # The engine advises a longer limit. Replace that remedy, because time does not help while the servers are dead.
+        # The engine advises a longer limit, which does not help while the servers are dead.
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
@@ -175,14 +175,14 @@ def make_visit(
 
 
 def note_unread(site: Site, writer: RunWriter, note: Callable[[str], None]) -> None:
-    """Store the servers whose counters can no longer be read, and call ``note`` once for each of these servers."""
+    """Store the servers whose counters can no longer be read, and call ``note`` with a text about new ones."""
     if sentences := site.watch.unread():
         writer.append_event(CountersUnread(sentences))
         note(" ".join(sentences))
 
 
 def require_end(visit: Visit, site: Site) -> None:
-    """Raise KeyboardInterrupt if the trial was cancelled, MeasurementError if the trial was interrupted or failed."""
+    """Raise KeyboardInterrupt if the trial was cancelled, StrakesError if it was interrupted or failed."""
     if visit.ended == "cancelled":
         raise KeyboardInterrupt
     if visit.ended == INTERRUPTED:
@@ -197,10 +197,10 @@ def require_end(visit: Visit, site: Site) -> None:
 
 
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
-    """Return the exception for a failed trial. It has the engine's error, and names the servers with problems.
+    """Return the exception for a failed trial: the error of the engine, with the servers that have problems.
 
-    If this machine is overloaded, a time-out does not count as a failure of the file system, unless the engine cannot
-    be ended because its calls do not return.
+    If this machine is overloaded, a time-out does not count as a failure of the file system, unless calls of the engine
+    hang in the kernel.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):

@@ -1,4 +1,4 @@
-"""Server counters before and after each trial, stored as differences. The time for reading counters is limited."""
+"""Read server counters before and after each trial, and return the differences. The time for this is limited."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Maximum share of the elapsed time for reading counters. If reading is slow, counters are read less often.
+# Maximum share of the elapsed time for reading counters. Slow counters are read less often.
 _SHARE = 0.05
-# Maximum age of a reading after a plan that is reused before the next plan, because strakes is idle in between.
+# Seconds for which a reading after a plan is reused before the next plan. strakes is idle in between.
 _FRESH_S = 0.25
-# Reuse a slow reading for this multiple of its duration.
+# A slow reading is reused for this multiple of its duration.
 _FRESH_SHARE = 0.5
 # File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
-# Minimum difference in seconds to distrust a server's clock. NTP keeps clocks within a second.
+# Seconds of difference at which a server's clock is not trusted. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0
 
 
@@ -47,7 +47,7 @@ class TargetWatch:
         self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the counters before a trial. With ``needed``, read them even if the allowed share of time is used up."""
+        """Read the counters before a trial. ``needed``: even if the allowed share of time is used up."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -55,11 +55,11 @@ class TargetWatch:
         age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
         fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
-        # A target without counters now, for example for lack of --servers, will not have counters later.
+        # A target that has no counters now, for example without --servers, will have none later.
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the growth of counters in the trial, and the unreliable counters. Both are empty if none was read."""
+        """Return the increase of counters during the trial, and the unreliable ones. Empty if none was read."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -69,9 +69,9 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """Return when servers were unavailable to this client, from records or counters of the file system."""
+        """Return the interruptions by unavailable servers, from records or counters of the file system."""
         remembered: list[Interruption] = []
-        # If the query is slow, make it only if a server was lost, or if the trial took much longer than the query.
+        # A slow query is only made if a server was lost, or if the trial took much longer than the query.
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
             remembered += self._target.interruptions()
@@ -82,7 +82,7 @@ class TargetWatch:
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # The client may not have noticed the loss of a server. Times that the server recorded are better than ours.
+        # A client may miss the loss of a server. Times recorded by the server are better than those of the trial.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}
@@ -94,7 +94,7 @@ class TargetWatch:
         return (*with_counts, *others)
 
     def unread(self) -> tuple[str, ...]:
-        """Return a sentence for each server whose counters could not be read, each server once."""
+        """Return sentences on servers whose counters could not be read and that were not returned before."""
         new = tuple(sentence for host, sentence in self._unread.items() if host not in self._told)
         self._told.update(self._unread)
         return new
@@ -109,21 +109,21 @@ class TargetWatch:
 
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
-    """Return the counters whose names are common to all file systems, including zeros, which show an unused target."""
+    """Return the counters with names that all file systems share. Zeros are kept: they show an unused target."""
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
 
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
-    """Return the interruption with the number of evicted clients and, with ``whole``, the server's recorded times."""
+    """Return the interruption with the number of evicted clients. ``whole``: also with the times by the server."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
-        return interruption  # the recovery belongs to an earlier interruption
+        return interruption  # of an earlier interruption
     if interruption.evicted_clients is None:
         interruption = replace(interruption, evicted_clients=recovery.evicted)
     if not whole or recovery.started_unix_s is None:
         return interruption
     if (ahead_s := recovery.started_unix_s - (interruption.ended_unix_s or math.inf)) >= _CLOCKS_DIFFER_S:
-        return replace(interruption, clock_ahead_s=ahead_s)  # a recovery noticed in the trial cannot begin after it
+        return replace(interruption, clock_ahead_s=ahead_s)  # it cannot begin after the trial
     ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
     return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

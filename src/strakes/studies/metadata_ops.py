@@ -24,7 +24,7 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# Maximum numbers of ranks in one figure; the lines grow in proportion. With more, another figure has a ranks axis.
+# If more numbers of ranks than this are measured, a further figure has them as its axis.
 _FEW_LEVELS = 2
 # Operations in execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
@@ -43,7 +43,7 @@ _TITLES = {
     "small-read": "read 4 KiB",
     "synced-create": _SYNCED,
 }
-# Labels of a line for one rank and for several ranks, by kind of directory.
+# Kind of directory -> labels of a line, for one rank and for several ranks.
 _LINES = {
     "unique": ("{count} rank, unique directory", "{count} ranks, unique directory"),
     "shared": ("{count} rank, shared directory", "{count} ranks, shared directory"),
@@ -51,23 +51,23 @@ _LINES = {
 
 
 class MetadataOps(Study):
-    """Rate of each operation by number of ranks, in a separate directory for each rank and in one shared directory."""
+    """Rate of each operation by number of ranks, with a separate directory per rank and with one shared directory."""
 
     name = "metadata-ops"
     title = "Metadata operations"
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
-    # Published ratio, SSDs to disks: 1.6 to 1.7 (Zeng et al.). Ratios within 10 % of this range count as equal.
+    # Published ratio of SSDs to disks: 1.6 to 1.7 (Zeng et al.). The range is extended by 10 % at both ends.
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks and kind of directory. Skip a cell if too few files may be created."""
+        """Return a cell by number of ranks and kind of directory. Cells with too few allowed files are skipped."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         directories: tuple[Literal["unique", "shared"], ...] = ("unique", "shared")
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # a single rank shares with nobody, and the publication used one directory per rank
+                    continue  # published: separate directories
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
@@ -75,18 +75,18 @@ class MetadataOps(Study):
                     yield self._cell(context, ranks, directory, most=most)
 
     def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
-        """Return a cell with all operations (--full), with mdtest's six (``most``), or with three of the six."""
+        """Return a cell with all operations (--full), with the six of mdtest (``most``), or with three of these."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        # The removal must not stop early: the engine creates a set of files again only if none of its files is left.
+        # The removal must not stop early: the engine only creates a set of files again if no file of it is left.
         removal = AMOUNT if most else stop
         phases = [
             MetadataPhase(each, each, where, items, stop=removal if each == "file-remove" else stop)
             for each in operations
         ]
         if most:
-            # Some file systems create files slowly in a directory from which many files were removed. This phase has a
-            # shorter time limit, because on a slow file system the earlier phases have already used their whole limits.
+            # Some file systems are slow in a directory from which many files were removed. The time limit is shorter,
+            # because the earlier phases have used their whole limits on a slow file system.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -95,7 +95,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # Creates with fsync: like a metadata server that commits each change to the device before replying.
+            # Creates with fsync imitate a metadata server that commits each change before its reply.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
@@ -113,7 +113,7 @@ class MetadataOps(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure of the rates of all operations, and figures of rates by ranks, with published results."""
         levels = results.levels("ranks")
-        # Show the lowest and highest number of ranks; the figure by number of ranks shows all numbers between.
+        # Only show the lowest and highest number of ranks here. The figure by number of ranks shows all.
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
         drawn = [
             _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
@@ -130,7 +130,7 @@ class MetadataOps(Study):
         return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """Return figures of mdtest's six operations: rate by number of ranks, as in the published figures 5 to 8."""
+        """Return figures of the rates of mdtest's six operations by number of ranks, as in published figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
@@ -153,7 +153,7 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # The operations do not use this device, because its utilisation is negligible.
+        # With a negligible utilisation, the operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         device = "device of the file system" if results.facts.get("block_device") else "busiest device of this node"
@@ -172,7 +172,7 @@ class MetadataOps(Study):
         return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return questions: own or shared directories, enough ranks, and the cost of creating files after removals."""
+        """Return questions on separate or shared directories, on enough ranks, and on creates after removals."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -202,7 +202,7 @@ class MetadataOps(Study):
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return cells of mdtest's six operations in own directories, by ranks, most first (published figure 7)."""
+        """Return groups of mdtest's six operations in separate directories: by ranks, most first (figure 7)."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
@@ -213,7 +213,7 @@ class MetadataOps(Study):
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of create, stat and remove with the most ranks, unless this node's cache determined them."""
+        """Return the rates of create, stat and remove with the most ranks, except those from this node's cache."""
         ranks = results.levels("ranks")
         one, several = "{operation} ({count} rank)", "{operation} ({count} ranks)"
         return [
@@ -225,6 +225,6 @@ class MetadataOps(Study):
 
 
 def _in_order(name: str, cells: Sequence[Measured]) -> Series:
-    """Return a series with one category for each operation, in execution order."""
+    """Return a series with a category for each operation, in execution order."""
     order = [*OPERATIONS, *_TITLES.values()]
     return bars(name, sorted(cells, key=lambda cell: order.index(str(cell.settings["operation"]))))

@@ -21,12 +21,12 @@ from strakes.studies.study import OPERATIONS, Cells, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Labels of the two kinds of placement, which are compared for every number of targets.
+# Kind of placement -> label. Both kinds are compared for each number of targets.
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Settings within 10 % of each other count as alike. If hashing makes one target more than 10 % busier than an even
-# share, the finding names the number of directories that would reduce the imbalance.
+# Imbalance that matters: above 10%, settings do not count as alike. If placement by a hash exceeds it, the finding
+# names a number of directories with less imbalance.
 _BALANCED_SHARE = 0.1
-# Findings on the requests that each metadata target served. _UNKNOWN: by whether uncounted targets are known.
+# Findings on the requests of each metadata target. _UNKNOWN: key True if the targets without counters are known.
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _UNKNOWN = {
@@ -34,7 +34,7 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# If the targets served fewer requests than this share of the operations, the client's cache answered the rest.
+# If the targets served fewer requests than this share of the operations, a client cache answered the rest.
 _ALL_SERVED_SHARE = 0.9
 
 
@@ -51,7 +51,7 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return cells for 1 to N metadata targets, each number with manual and with automatic placement."""
+        """Return cells for 1 to N metadata targets, with manual and with automatic placement."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
@@ -162,13 +162,13 @@ class NamespaceScaling(Study):
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings on each target's share of the requests, for manual and for automatic placement."""
+        """Return findings on the shares of requests by target, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Return findings on the requests of each target, by the servers' counters or, without these, the client's."""
+        """Return findings on the requests of each target, by counters of servers or, without these, of the client."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -203,14 +203,14 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{told}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre also distributes the files of a striped directory, so the hashes of directories do not matter there.
+        # Lustre distributes the files of a striped directory, so hashes of directories do not matter.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return a sentence on the expected imbalance if directories are placed by a hash, or "" if below 10 %."""
+    """Return a text on the expected imbalance of placement by a hash, or "" if it is below 10 %."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED_SHARE:
         return ""
@@ -225,14 +225,14 @@ def _imbalance(directories: int, targets: int) -> str:
     )
 
 
-# Identifies one trial of a cell. Server counters cover all phases of a trial.
+# Identity of a trial of a cell. Server counters cover all phases of a trial.
 _Run = tuple[int, str, float]
 
 
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str], dict[str, float]]:
-    """Return trial -> requests of each metadata target, the targets that lack a count, and the sums of all others.
+    """Return trial -> target -> requests, the targets that once lacked a count, and the sums of all others.
 
     A trial is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` targets
     have a count, or if all counts are zero.
@@ -269,12 +269,12 @@ def _served_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _sent_requests(counters: Mapping[str, float]) -> float | None:
-    """Return the requests that the client sent to a target, or None for a mount, which counts calls instead."""
+    """Return the requests that the client sent to a target. None for counters of a mount, which are of calls."""
     return counters.get(f"{CLIENT}md.requests")
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """Return one operation's cells with this placement, by number of targets. All placements share the first cell."""
+    """Return the cells of an operation and placement by number of targets. Both placements share the first cell."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1
@@ -283,6 +283,6 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
 
 
 def _six(results: Results, way: str, number: int) -> list[Measured]:
-    """Return the cells of the six operations with this placement and number of targets; empty if a cell is missing."""
+    """Return the cells of the six operations with a placement and number of targets. Empty if a cell is missing."""
     cells = results.where(placement=way, metadata_targets=number)
     return cells if len(cells) == len(SIX) else []

@@ -1,4 +1,4 @@
-"""Protection of other users: a probe measures latencies, and the load is reduced if the latencies are too long.
+"""Protect other users: measure latencies by a probe, and reduce the load if they are too long.
 
 The probe is a second engine in another directory. It starts a few operations per second on a fixed schedule.
 """
@@ -36,13 +36,13 @@ from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
 # The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution,
-# this happens in 8% of windows if 1% of operations are slow, and in 99.8% of windows if 10% are slow.
+# this holds for 8% of windows if 1% of operations are slow, and for 99.8% if 10% are slow.
 WINDOW, TOO_MANY = 100, 3
-# Share of time in which each rank works, for each step of the load. After the last step the measurement stops.
+# Steps of the load: share of time in which each rank works. After the last step, the measurement stops.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Number of successive fast operations to raise the load. The number doubles if raising had to be undone.
+# Number of successive fast operations that raises the load. It doubles after each raise that was undone.
 CALM = 600
-# Rate of each kind of operation, per second. The load is negligible, but shows a slowdown within seconds.
+# Operations per second of each kind. They are a negligible load, but show a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
 # Duration of one plan in seconds. The next plan follows immediately.
@@ -51,25 +51,25 @@ _LIMIT_S = 600.0
 # Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value of the probe (manual page sched(7)): nine times the weight of other processes. The probe represents users
-# whose processors our measurement does not load, so it must not wait for a processor.
+# Nice value of the probe: nine times the weight of other processes (sched(7)). The probe represents users on other
+# machines, so it must not wait for a processor of this one.
 _NICE = -10
-# Before the measurement, the probe runs alone: for _WARM_UP_S with cold caches (not counted), then for _ALONE_S.
+# Before the measurement, the probe runs alone: for _WARM_UP_S to fill caches (not counted), then for _ALONE_S.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
-# Pause after a cancelled trial: until no operation was slow for _QUIET_S, but at most _REST_S.
+# The pause after a cancelled trial ends when no operation was slow for _QUIET_S, or after _REST_S.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# Seconds without a result, beyond the latency limit, after which the probe counts as blocked, and thus as slow.
+# The probe counts as slow if it has no result for this many seconds in addition to the latency limit.
 _SILENT_S = 2.0
-# Valid limits of --neighbour. Below 1 ms, scheduling of the probe dominates; above 1 minute, nobody is protected.
+# Valid limits of --neighbour. Below 1 ms, scheduling of the probe dominates. Above 1 minute, nobody is protected.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 
 @dataclass(frozen=True)
 class Felt:
-    """One finished operation of the probe: its kind, and whether it took longer than the limit."""
+    """A finished operation of the probe: its kind, and whether it failed or exceeded the latency limit."""
 
     kind: str
     slow: bool
@@ -77,7 +77,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """State of the controller: the allowed ``share`` of the load, or ``stopped``. Immutable.
+    """Immutable state of the load controller: the allowed ``share`` of the load, or ``stopped``.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -99,7 +99,7 @@ class Control:
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return the state of the controller after one further operation."""
+        """Return the state after one more operation of the probe."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -109,7 +109,7 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """Return the state after reducing the load by one step. Forgets operations under the higher load."""
+        """Return the state with the load one step lower. Operations under the higher load are forgotten."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
@@ -119,7 +119,7 @@ class Control:
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
     """Return the probe's plan, with one rank for each kind of operation.
 
-    The kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB and fsync.
+    Kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB with fsync.
     """
     parts = tuple(
         Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
@@ -129,7 +129,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """Runs the probe in a thread while the context is open. ``take`` returns the new operations."""
+    """The probe, which runs in a thread while the context is open."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -143,9 +143,9 @@ class Probe:
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        # Start the engine in the caller's thread, so that the caller gets the exception if the engine is missing.
+        # Start the engine in this thread, so that the caller gets the exception if the engine is missing.
         hello = self._engine.start()
-        with suppress(OSError):  # without the privilege, latencies include waits for processors that strakes uses
+        with suppress(OSError):  # without privilege, latencies include waits for processors
             os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
         self._thread.start()
         return self
@@ -156,13 +156,13 @@ class Probe:
         self._stopping.set()
         self._engine.cancel()
         if isinstance(error, ServersDeadError):
-            self._engine.cancel()  # a second call of cancel ends the engine immediately
+            self._engine.cancel()  # the second call ends the engine immediately
             return
         self._thread.join(_JOIN_S)
         self._engine.close()
 
     def take(self) -> list[LoggedOperation]:
-        """Return the operations since the last call in order of arrival. Raises MeasurementError for a failed probe."""
+        """Return the operations since the last call in order of arrival. Raises MeasurementError if the probe fails."""
         if self._failed is not None:
             raise self._failed
         return [self._felt.popleft() for _ in range(len(self._felt))]
@@ -195,7 +195,7 @@ class Probe:
 
 
 def parse_neighbour(text: str) -> float:
-    """Parse --neighbour: return the limit for the 99th percentile of latencies, in seconds. Raises BadInputError.
+    """Return the limit of the 99th percentile of latencies in seconds, as given by --neighbour. Raises BadInputError.
 
     >>> parse_neighbour("p99=20ms")
     0.02
@@ -222,9 +222,9 @@ def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return number, median, p99 and maximum of the latencies in seconds, for each kind and for the worst kind.
+    """Return number, median, p99 and maximum of the latencies in seconds: of each kind, and of the worst kind.
 
-    ``slow`` is the number of operations that failed or took longer than the limit.
+    ``slow``: number of operations that failed or exceeded the limit.
     """
     kinds = {}
     for kind in sorted({operation.phase for operation in operations}):
@@ -246,7 +246,7 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
 
 
 class Neighbour:
-    """Keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
+    """Controller that keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
     Call ``begin`` at the start, then ``before_visit`` and ``after_visit`` around each trial. ``yielded``: whether the
     last trial was cancelled to protect other users.
@@ -258,10 +258,10 @@ class Neighbour:
         self._probe = probe
         self._control = Control()
         self._all: list[LoggedOperation] = []
-        self._alone = 0  # number of operations before the measurement
-        self._of_visit = 0  # index of the first operation of the trial
+        self._alone = 0  # Number of operations before the measurement.
+        self._of_visit = 0  # Index of the first operation of the trial.
         self._heard_s = time.time()
-        # Operations that were due before this time ran under another load, so they do not count.
+        # Operations with a due time before this ran under another load, so they do not count.
         self._counts_from_s = self._heard_s + _WARM_UP_S
 
     @property
@@ -270,7 +270,7 @@ class Neighbour:
         return self._control.share
 
     def begin(self) -> None:
-        """Run the probe alone. Raises EnvironmentLacksError if latencies exceed the limit without load by strakes."""
+        """Run the probe without other load by strakes. Raises EnvironmentLacksError if latencies exceed the limit."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
@@ -305,7 +305,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return a progress callback. With ``may_yield``, it cancels the trial if the load must be reduced."""
+        """Return a progress callback. ``may_yield``: it cancels the trial if the load must be reduced."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -326,7 +326,7 @@ class Neighbour:
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
-        """Process the probe's new operations. Return whether the load must be reduced."""
+        """Process new operations of the probe. Return whether the load must be reduced."""
         now_s = time.time()
         new = self._probe.take()
         self._all += new
@@ -343,13 +343,13 @@ class Neighbour:
         for event in felt:
             self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
-                # The load changes with the next trial, so operations before the next trial do not count.
+                # The load changes at the next trial. Ignore operations until then.
                 self._counts_from_s = math.inf
                 return self._control.step > before.step or self._control.stopped
         return False
 
     def _rest(self) -> None:
-        """Wait until the effects of a cancelled trial have ended, so that they do not count against the next trial."""
+        """Wait until a cancelled trial has no more effect, so that it does not count against the next trial."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)

@@ -1,4 +1,4 @@
-"""nodes: rate by number of nodes, and detection of slow nodes."""
+"""nodes: rate by number of nodes, and slow nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.studies.study import Cells, Context, Study
 _DATA = ("write", "read")
 # Titles of the questions, by operation.
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
-# Nodes below this share of the median rate of all nodes are slow. At 1.0, the slowest of equal nodes would be slow.
+# A node below this share of the median rate of all nodes is slow. At 1.0, one of several equal nodes would be slow.
 _SLOW_SHARE = 0.9
 
 
@@ -36,7 +36,7 @@ class NodesStudy(Study):
     elsewhere = "Start ranks on several nodes: --launcher mpi with --hosts A,B, or --launcher slurm in a job."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of nodes, with equal numbers of ranks per node. Skip the study on one node."""
+        """Return a cell for each number of nodes, with equal numbers of ranks per node. Skipped on a single node."""
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
             return [self.skipped(reason, nodes=1)]
@@ -107,7 +107,7 @@ class NodesStudy(Study):
 
 
 def levels(nodes: int) -> list[int]:
-    """Return the powers of two below ``nodes``, and ``nodes`` itself.
+    """Return the numbers of nodes to measure: the powers of two below ``nodes``, and ``nodes``.
 
     >>> levels(6), levels(4)
     ([1, 2, 4, 6], [1, 2, 4])
@@ -116,7 +116,7 @@ def levels(nodes: int) -> list[int]:
 
 
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
-    """Return node -> rates in all samples, each divided by the median rate of all nodes in the same sample.
+    """Return node -> its relative rate in each sample: the rate divided by the median rate of all nodes.
 
     >>> from strakes.model.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
@@ -139,6 +139,6 @@ def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def _rate(rows: Sequence[Mapping[str, float]]) -> float:
-    """Return the operations per second of a node: the sum over all ranks of the node."""
+    """Return the operations per second of a node, summed over its ranks."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0

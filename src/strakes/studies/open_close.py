@@ -14,11 +14,11 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
-# A number of ranks between the fewest and the most. It is measured even with a short budget.
+# A medium number of ranks, which is measured even with a short budget.
 _MIDDLE_RANKS = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _CREATE, _OPEN = "create and close", "open and close"
-# Operation -> last word of the question's id, and title of the question.
+# Operation -> last word of the question's id, and its title.
 _QUESTIONS = {
     _CREATE: ("create", "time to create and close a file each"),
     _OPEN: ("open", "time to open and close a file each"),
@@ -26,7 +26,7 @@ _QUESTIONS = {
 
 
 class OpenClose(Study):
-    """Seconds until every rank has opened and closed one file in a shared directory: a new file or an existing file."""
+    """Seconds until every rank has opened and closed one file, new or existing, in a shared directory."""
 
     name = "open-close"
     title = "Opening and closing files in parallel"
@@ -34,7 +34,7 @@ class OpenClose(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks. Skip a cell if fewer than 8 files per rank may be created."""
+        """Return a cell for each number of ranks. Cells with fewer than 8 allowed files per rank are skipped."""
         measures = (
             Measure("create", "seconds_per_item", {"operation": _CREATE}),
             Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
@@ -60,7 +60,7 @@ class OpenClose(Study):
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """For creating and for opening files, return "How much longer do the most ranks take than the fewest?"."""
+        """Return "How much longer do the most ranks take than the fewest?", for new and for existing files."""
         return [
             question
             for operation, (name, title) in _QUESTIONS.items()

@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`. Each question is answered by a few cells with extreme levels."""
+"""overview: the questions of `strakes survey`. A few cells with extreme levels answer each question."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TITLES = {
         "file-remove": "directories, removing files",
     },
 }
-# Labels of headlines by operation, in display order; below, labels of file and directory choices.
+# Labels of headlines by operation, in display order. Below: labels of choices of files and directories.
 _RATES = {
     "write": "{size} writes, fsync",
     "read": "{size} reads",
@@ -71,7 +71,7 @@ class Overview(Study):
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
         total = _total_bytes(context)
         for size in _SIZES:
-            # 64 KiB has a lower priority, because the other three sizes already show whether small requests are slow.
+            # 64 KiB has a lower priority, because the other three sizes show whether small requests are slow.
             yield self._transfer(context, f"{size}", total, size=size, priority=2 if size == 64 * KIB else 1)
         if context.direct_io:
             yield self._transfer(context, "direct", total, size=_SIZES[-1], direct=True)
@@ -97,7 +97,7 @@ class Overview(Study):
         priority: int = 1,
         layout: Layout | None = None,
     ) -> Cell | SkippedCell:
-        """Return a cell that writes and reads ``total`` bytes. Skip the cell if a rank has too few requests."""
+        """Return a cell that writes and reads ``total`` bytes. It is skipped if a rank would have too few requests."""
         ranks = ranks or context.team
         each = total // ranks
         if FEWEST_CALLS * size > each or each % size:
@@ -155,7 +155,7 @@ class Overview(Study):
         )
         direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
-        # Buffered requests of 8 MiB can be slower than with O_DIRECT, and both slower than buffered requests of 1 MiB.
+        # At 8 MiB, buffered requests can be slower than O_DIRECT, and both slower than buffered requests of 1 MiB.
         buffered, largest = gettext("{size} buffered", size=format_bytes(_USUAL)), format_bytes(_SIZES[-1])
         of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
@@ -234,9 +234,9 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the headlines, with the rates of advised settings added after the usual rate of the same operation.
+    """Return the headlines with the rates of advised settings, each after the usual rate of its operation.
 
-    A rate is added if it has another number of processes than usual, or if it is over 10 % above the usual rate.
+    A rate is added if its number of processes is not the usual one, or if it exceeds the usual rate by 10 %.
     """
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
@@ -258,7 +258,7 @@ def with_advised(headlines: Sequence[Headline], results: Results, answers: Seque
 
 
 def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
-    """Return the rate of a cell as a headline. The text names the number of processes only if it is unusual."""
+    """Return the rate of a cell as a headline. The text has the number of processes if it is not the usual one."""
     levels = cell.settings
     texts = _DIRECT_RATES if levels.get("io") == "direct" else _RATES
     size = format_bytes(float(levels.get("transfer_bytes", 0)))
@@ -272,7 +272,7 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    """Return the total bytes of every cell. If possible, the bytes per rank are a multiple of the largest request."""
+    """Return the total bytes of each cell. If possible, the largest request divides the bytes per rank."""
     each = context.amount_bytes(context.team)
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
@@ -283,7 +283,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the cells with these settings and usual values of all other settings. "any" matches every value."""
+    """Return the cells with these settings and the usual levels of all other factors. "any" matches all levels."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -296,7 +296,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return each level of the factor, ascending, with the cells of that level that are otherwise usual."""
+    """Return the levels of a factor in ascending order, each with the cells that have usual levels otherwise."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

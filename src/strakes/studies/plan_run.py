@@ -1,4 +1,4 @@
-"""The user's plan as a study with one cell, for ``strakes run PLAN.toml``."""
+"""Present a user's plan as a study with one cell, for ``strakes run PLAN.toml``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Fit = Callable[[Plan, int, int], Plan]
 
 
 class PlanRun(Study):
-    """The phases of a user's plan.
+    """Rates of the phases of a user's plan.
 
-    ``plan``: None to present stored results. ``measured``: names of the phases to report; empty means all phases.
-    ``fit``: function that reduces the plan to a number of bytes and files.
+    ``plan``: None to present stored results. ``measured``: names of the phases to report (empty: all phases). ``fit``:
+    function that reduces a plan to the allowed bytes and files.
     """
 
     name = "plan"
@@ -40,7 +40,7 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
-        """Return name and fingerprint of the plan. A run is only resumed if both are equal."""
+        """Return a text with name and fingerprint of the plan. A run is only resumed if both are equal."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Cells:
@@ -49,7 +49,7 @@ class PlanRun(Study):
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
-        # The tests for cached reads use the setting "operation".
+        # The tests for cached reads need the setting "operation".
         measures = tuple(
             Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases
@@ -62,7 +62,7 @@ class PlanRun(Study):
         return self.of_phases(results, gettext("phase"), lambda cell: str(cell.settings["phase"]))
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings: the accelerator utilisation of each epoch, and the hints that the I/O library used."""
+        """Return findings on the accelerator utilisation of each epoch, and on the hints that the I/O library used."""
         return [*self._fed(results), *self._hints(results)]
 
     def _fed(self, results: Results) -> Sequence[Finding]:
@@ -84,7 +84,7 @@ class PlanRun(Study):
         return findings
 
     def _hints(self, results: Results) -> Sequence[Finding]:
-        """Return the hints that the I/O library reported for open files: one finding for all files with equal hints."""
+        """Return findings on the hints that the I/O library reported for files. Files with equal hints share one."""
         told: dict[str, list[Measured]] = {}
         for cell in results.where():
             hints = cell.observations[-1].sample.effective.get("hints", {}) if cell.observations else {}
@@ -117,7 +117,7 @@ class PlanRun(Study):
 
 
 def _cached(cell: Measured) -> str:
-    """Return a sentence on the share of an epoch's data in the page cache, or "" if the share is negligible."""
+    """Return a text on the share of an epoch's data in the page cache, or "" if it is negligible."""
     shares = [
         seen.sample.cache.resident_before_bytes / seen.sample.cache.file_bytes
         for seen in cell.observations

@@ -16,15 +16,15 @@ from strakes.targets.description import Description, Layout
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
-_TRANSFER = 64 * KIB  # published transfer size
+_TRANSFER = 64 * KIB  # Published transfer size.
 # Data per process, the second factor of the publication, on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 # Published stripe count (Tian et al. 2020).
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# A node is not the bottleneck if n data targets give it at least this share of n times the rate of one target.
+# A node is no bottleneck if n data targets give it at least this share of n times the rate of one target.
 _NEARLY_SHARE = 0.9
-# Levels of the setting "on" in the two cells that test for a bottleneck.
+# Levels of the setting "on" of the two cells that test whether the node is the bottleneck.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
 
@@ -39,7 +39,7 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks; with --full, also cells for data per process and for data targets."""
+        """Return cells by number of ranks and, with --full, by data per process and by data targets."""
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
         if context.data_per_rank is not None:
@@ -61,7 +61,7 @@ class ProcessesPerNode(Study):
             yield from self._by_targets(context)
 
     def _by_amount(self, context: Context) -> Cells:
-        """Return the cells of the published table: each data size per process with each number of processes."""
+        """Return the cells of the published table: all data sizes per process with all numbers of processes."""
         stripes = context.striping
         layout = None
         if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
@@ -94,7 +94,7 @@ class ProcessesPerNode(Study):
             yield self.cell(context, f"on-{count}", settings, phases, WRITE_AND_READ, layout=where)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return figures of the node's bandwidth by ranks: with a fixed total, and for each data size per process."""
+        """Return figures of a node's bandwidth by ranks, for a fixed total and for each data size per process."""
         amounts = [(each, format_bytes(float(each))) for each in results.levels("data_bytes")]
         of_node = [(gettext(operation), _of_node(results, operation)) for operation in _TITLES]
         of_amounts = [
@@ -130,7 +130,7 @@ class ProcessesPerNode(Study):
         return questions
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published bottleneck test as a claim: n data targets reach n times one target's write rate."""
+        """Return the published test as a claim: n data targets write less than n times as fast, due to the node."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if not alone or not together:
             return []

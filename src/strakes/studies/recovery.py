@@ -19,17 +19,17 @@ from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
-# Number of clients -> priority; the smallest and the largest number are most important. A client is a libcephfs
-# session, which takes 12 threads and 1.6 MB.
+# Number of clients -> priority. The smallest and the largest number come first. A client is a libcephfs session with 12
+# threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Number of files created just before the fault, and of clients that create these files. The new server replays their
-# journal: recovery with 50,000 files took two to three times as long as without files.
+# Number of files created just before the fault, and of clients that create them. The new server replays the journal of
+# the files: with 50,000 files, recovery took two to three times as long as without.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds show the rate before the fault. The schedule need not cover the recovery, because creations that are due
-# during the recovery are made afterwards.
+# Three seconds show the rate before the fault. The schedule may end before the recovery, because overdue creations are
+# made afterwards.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -43,10 +43,10 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 
 
 class RecoveryStudy(Study):
-    """Waiting times of clients in fail-over drills.
+    """Waiting times of clients in fail-over drills, by number of clients.
 
-    Each trial is one drill: clients create files on a fixed schedule, and a fault is injected. The fault is undone
-    before the next trial.
+    A trial is a drill: a fault is injected while clients create files on a fixed schedule. The fault is undone before
+    the next trial.
     """
 
     name = "recovery"
@@ -75,7 +75,7 @@ class RecoveryStudy(Study):
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
         if files:
-            # Creating files fills the journal that the new server must replay.
+            # New files fill the journal that the new server must replay.
             per_client = math.ceil(files / clients)
             phases.append(
                 MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")
@@ -96,7 +96,7 @@ class RecoveryStudy(Study):
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How does the wait grow with the number of clients?" and the same with newly created files."""
+        """Return "How does the wait grow with the number of clients?", without and with newly created files."""
         last = _by_clients(results, _LAST)
         ends = [
             (ngettext("{count} client", "{count} clients", int(cell.settings["clients"])), [cell])
@@ -113,13 +113,13 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return two findings: a forecast for the largest published system, and whether acknowledged files survived."""
+        """Return a forecast for the largest published system, and the finding whether acknowledged files survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
 
     def _forecast(self, results: Results) -> list[Finding]:
-        """Return the last client's wait, extrapolated along a line because the published times grow linearly."""
+        """Return the forecast of the last client's wait. It is along a line, as the published times grow linearly."""
         cells = _by_clients(results, _LAST)
         if len(cells) < 2:
             return []
@@ -181,6 +181,6 @@ class RecoveryStudy(Study):
 
 
 def _by_clients(results: Results, who: str) -> list[Measured]:
-    """Return the waits by number of clients, from the cells with the fewest files created before the fault."""
+    """Return the waits by number of clients, with the fewest files created before the fault."""
     files = results.levels("files")
     return results.where(who=who, files=files[0]) if files else []

@@ -1,4 +1,4 @@
-"""All studies by name. A new study needs one module and one line in this file. Modules are imported when used."""
+"""Registry of all studies by name. A new study needs a module and a line here. Modules are imported when used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.studies.study import Study
 
-# Study -> class. The module has the name of the study with underscores, unless _MODULES names another module.
+# Study -> class. The module has the name of the study, with underscores, unless _MODULES names another one.
 _CLASSES = {
     "overview": "Overview",
     "transfer-size": "TransferSize",
@@ -43,7 +43,7 @@ NAMES = tuple(_CLASSES)
 def study_named(name: str) -> Study:
     """Return the study with this name. With the prefix ``against:``, return the comparison of two file systems.
 
-    Raises BadInputError with a list of all names if the name is unknown.
+    Raises BadInputError that lists all names if the name is unknown.
     """
     prefix, _, inner = name.rpartition(":")
     if prefix == "against":

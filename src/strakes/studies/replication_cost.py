@@ -1,7 +1,7 @@
 """replication-cost: cost of synchronous replication of metadata. After Zeng et al. (2021, S2), section 3.2.
 
-DIR is on the replicated device. With ``--against DIR2``, on an equal device without replication, the study reports the
-cost as a ratio with an interval. The sent bytes are DRBD's counter.
+DIR is on a replicated device. With ``--against DIR2`` on an equal device without replication, the study reports the
+cost as a ratio with an interval. DRBD counts the sent bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB
 _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
 _TIME_OF = "time of {files} files"
-# Texts, by whether sent bytes were counted, and by whether a time for this number of files was published.
+# Texts. Key: whether sent bytes were counted, and whether a time for this number of files was published.
 _MADE = {
     (False, False): "{files} files are made and on the device after {time} s.",
     (True, False): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer.",
@@ -41,15 +41,15 @@ _MADE = {
     (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer "
     "(published by Zeng et al.: {published} s for {amount} MiB).",
 }
-# Numbers of files from the published table that are measured. Larger ones take minutes, so they need --files.
+# Measured numbers of files of the published table. Larger ones take minutes, so they need --files.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
-# Maximum number of creates with fsync per rank. Each waits for two disks and the network; more exceed the budget.
+# Maximum number of creates with fsync per rank. Each waits for two disks and the network. More exceed the budget.
 _MOST_SYNCED_FILES = 200
 
 
 class ReplicationCost(Study):
-    """Rates of creating files with an fsync for each file, and with a single fsync for a batch of files."""
+    """Rates of creating files with an fsync per file, and with a single fsync per batch of files."""
 
     name = "replication-cost"
     title = "Cost of replicating metadata"
@@ -61,7 +61,7 @@ class ReplicationCost(Study):
     alone = "Without --against DIR2 (not replicated) this gives rates and bytes sent, but not what replication costs."
 
     def cells(self, context: Context) -> Cells:
-        """Return cells of creates with fsync by number of ranks, and a batch for each measured row of the table."""
+        """Return cells with an fsync per file by number of ranks, and a batch for each measured row of the table."""
         measures = (Measure("create", "operations_per_s"), Measure("wait", "elapsed_s", {"operation": _WAIT}))
         stop, settings = context.stonewall(), dict[str, Setting]
         for ranks in (1, context.team):
@@ -87,7 +87,7 @@ class ReplicationCost(Study):
             yield self.cell(context, f"batch/{files}", of_batch, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the files with fsync per second, by operation and number of ranks."""
+        """Return a figure of the rate of creates with fsync, by operation and number of ranks."""
         drawn = [
             bars(ngettext("{count} rank", "{count} ranks", int(ranks)), cells)
             for ranks in results.levels("ranks")
@@ -96,13 +96,13 @@ class ReplicationCost(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), (gettext("files a second"), "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries and, without ``--against``, a note that the option is needed for a ratio of costs."""
+        """Return the summaries and, without ``--against``, a finding that the cost is unknown without this option."""
         text = gettext("The speed-up without replication is unknown.")
         needs = gettext("--against a directory on a device of the same kind without replication")
         return [*self.summaries(results), self.finding("ratio", text, "unknown", (), needs=needs)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the replicated bytes per file, the published calculation with them, and the rows of the table."""
+        """Return findings: replicated bytes per file, the published calculation with them, and rows of the table."""
         cells = results.where()
         servers = [counters for cell in cells for seen in cell.observations for counters in seen.servers.values()]
         if cells and not any(SENT in counters for counters in servers):
@@ -129,7 +129,7 @@ class ReplicationCost(Study):
         return self.estimated(identifier, text, (cell.id,), interval, of, "bytes", gettext(NARROWER))
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return the published calculation, repeated with the measured bytes per file with fsync."""
+        """Return the published calculation, repeated with the measured bytes per file."""
         synced = [cell for cell in results.where(operation=_SYNCED) if _bytes_per_file(cell)]
         if not synced:
             return []
@@ -149,7 +149,7 @@ class ReplicationCost(Study):
         return [self.finding("arithmetic", f"{text} {replication_disagreement()}", "measured", results.ids(synced))]
 
     def _table(self, results: Results) -> list[Finding]:
-        """Return the rows of the published table: seconds until a batch of files is on the device and on the peer."""
+        """Return findings for rows of the published table: seconds until a batch is on the device and on the peer."""
         published = MEASURED_S
         rows: list[Finding] = []
         batches: list[tuple[float, float]] = []
@@ -199,7 +199,7 @@ def _by_ranks(cell: Measured) -> str:
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
-    """Return the sent bytes per file, for each trial in which the device counted them."""
+    """Return the sent bytes per file of each trial in which the device counted them."""
     if cell.settings["operation"] == _WAIT:
         return []
     sent = [

@@ -1,4 +1,4 @@
-"""startup-load, restart-dump: the usual I/O of applications compared with alternatives. Tian et al. (2020, S1)."""
+"""startup-load, restart-dump: usual ways of I/O of applications, and alternatives. Tian et al. (2020, S1)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from strakes.targets.description import Layout
 
 
 class _Scenario(Study):
-    """A study that compares an application's usual way of doing I/O with alternatives (both are called ways).
+    """A study that compares an application's usual way of I/O with alternative ways.
 
-    A way is the number of ranks per node that do I/O, or a name. ``names``: way -> label; "0" is the usual way.
-    ``numbers``: labels for numbers of ranks, by whether several nodes take part. ``titles``: operation -> title of the
-    question. ``striped``: ways that are also measured with one stripe and with stripes on all data targets.
+    A way is a name, or the number of ranks per node that do I/O. ``names``: way -> label ("0": the usual way).
+    ``numbers``: labels for numbers of ranks (key: whether several nodes take part). ``titles``: operation -> title of
+    the question. ``striped``: ways that are also measured with one stripe and with stripes on all data targets.
     """
 
     source = "S1"
@@ -42,7 +42,7 @@ class _Scenario(Study):
         """Return the settings, the phases and the measures for a way of I/O."""
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each way of I/O, and for ``striped`` ways a cell for each layout that can be set."""
+        """Return a cell for each way of I/O, and a cell for each ``striped`` way with each stripe count."""
         for way in self.ways(context):
             yield self._cell(context, way, None)
         if context.striping is None or context.striping.data_targets < 2:
@@ -63,7 +63,7 @@ class _Scenario(Study):
         return self.cell(context, f"{way}-on-{stripes}", settings, phases, measures, layout=layout)
 
     def label(self, cell: Measured, results: Results) -> str:
-        """Return the label of a measured cell's way of I/O."""
+        """Return the label for the way of I/O of a measured cell."""
         name, _, stripes = _key(cell).partition("-on-")
         if name in self.names:
             way = gettext(self.names[name])
@@ -79,7 +79,7 @@ class _Scenario(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "Which way is fastest?", and for each alternative "How much faster is it than the usual way?"."""
+        """Return "Which way is fastest?" and, for each alternative, "How much faster is it than the usual way?"."""
         questions = []
         for operation, title in self.titles.items():
             options = [(self.label(cell, results), [cell]) for cell in results.where(operation=operation)]
@@ -95,7 +95,7 @@ class _Scenario(Study):
 
 
 class StartupLoad(_Scenario):
-    """Input bytes delivered per second, read by every rank or broadcast by a few. The page cache is dropped first."""
+    """Input bytes delivered per second if all ranks read them, or a few ranks read and broadcast them."""
 
     name = "startup-load"
     title = "Start-up load, before and after"
@@ -114,9 +114,9 @@ class StartupLoad(_Scenario):
         return map(str, range(min(2, context.crowd) + 1))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the phases that write the input and load it, with settings and measures."""
+        """Return settings, phases and measures: phases write the input, then load it with a dropped page cache."""
         ranks, readers = context.crowd, int(way)
-        # Every node receives the whole input, and every rank keeps it in memory.
+        # Every rank keeps the whole input in memory.
         nodes = max(1, len(context.nodes))
         amount = max(
             64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
@@ -141,7 +141,7 @@ class StartupLoad(_Scenario):
 
 
 class RestartDump(_Scenario):
-    """Bandwidth of a dump: every rank or a few writers, in one shared file or in a file for each rank."""
+    """Bandwidth of a dump by every rank or by a few writers, to one shared file or to a file per rank."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -160,7 +160,7 @@ class RestartDump(_Scenario):
         return ("0", "own", *(str(writers) for writers in (1, 2, 4, 8) if writers < context.crowd))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the phases that write the dump and read it, with settings and measures."""
+        """Return settings, phases and measures: phases write the dump, then read it."""
         ranks, stop, own = context.crowd, context.stonewall(), way == "own"
         writers, amount = 0 if own else int(way), context.amount_bytes(ranks)
         transfer = min(MIB, max(64 * KIB, amount))

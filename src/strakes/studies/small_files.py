@@ -19,7 +19,7 @@ LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
 # Number of directories in a pool, as published (StorNext, 2011).
 SUBDIRECTORIES = 16
-# Files per hour: needed by the published system, and reached by that system before and after tuning.
+# Published files per hour: the need of the system, and its rates before and after tuning.
 NEEDED_PER_HOUR = 2_000_000
 BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
 HOUR_S = 3600.0
@@ -35,7 +35,7 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks. Skip a cell if fewer than 8 files per rank may be created."""
+        """Return a cell for each number of ranks. Cells with fewer than 8 allowed files per rank are skipped."""
         measures = [Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items()]
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -74,7 +74,7 @@ class SmallFiles(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings that compare the files per hour with the rate that the published system needed."""
+        """Return findings that compare the files per hour with the need of the published system."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -95,7 +95,7 @@ class SmallFiles(Study):
         ]
 
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
-        """Return the finding that compares one cell's files per hour with the rate that the published system needed."""
+        """Return the finding that compares the files per hour of a cell with the need of the published system."""
         assert cell.estimate is not None
         needed, scale, evidence = NEEDED_PER_HOUR / 1e6, HOUR_S / 1e6, (cell.id,)
         statement = ngettext(
@@ -146,6 +146,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Return the number of files per rank, at most ``wanted``. Twice as many must fit, as transactions double pools."""
+    """Return the number of files per rank, at most ``wanted``. Transactions need space for twice the number."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

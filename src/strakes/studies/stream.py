@@ -15,9 +15,9 @@ from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# Published rates in B/s for blocks of 1 KB and of 16 MB. For each block size: one of five clients, and all five.
+# Published rates in B/s with blocks of 1 KB and of 16 MB: of one of five clients, and of all five together.
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
-# Titles of figures, and of the questions on block sizes and on ranks, by operation.
+# Operation -> titles of the figure, and of the questions on block sizes and on ranks.
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
 _RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}
@@ -32,7 +32,7 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each block size and number of ranks. Skip blocks larger than the data of a rank."""
+        """Return a cell for each block size and number of ranks. Blocks above the data of a rank are skipped."""
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:

@@ -13,12 +13,12 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
-# Stripe size in cells that vary the stripe count. The publication found 1 MiB good for all file sizes.
+# Stripe size of the cells with different stripe counts. The publication found 1 MiB good for all file sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# Time limit of a phase, as a multiple of the time that the file takes at the pilot's rate.
+# Time limit of a phase, as a multiple of the expected time at the rate of the pilot.
 _PATIENCE_TIMES = 3.0
 # Titles of questions, by operation and factor.
 _TITLES = {
@@ -30,7 +30,7 @@ _TITLES = {
 
 
 class StripingStudy(Study):
-    """Bandwidth by stripe count (at one stripe size), and by stripe size (at one stripe count); a file per process."""
+    """Bandwidth of a file per process, by stripe count at one stripe size, and by stripe size at one stripe count."""
 
     name = "striping"
     title = "Striping"
@@ -39,7 +39,7 @@ class StripingStudy(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each layout and file size. Skip files that exceed the usable space."""
+        """Return a cell for each layout and file size. Files above the usable space are skipped."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             yield self.skipped(f"the layout of files cannot be set here: {why}")
@@ -59,7 +59,7 @@ class StripingStudy(Study):
                 reason = f"{counted(ranks, 'file')} of {format_bytes(size)}: more than strakes may use here"
                 yield self.skipped(reason, **settings)
                 continue
-            # The phase must not end before the file is complete, because it would then measure a smaller file.
+            # The phase must write the complete file: otherwise, it would measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
             stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
             phases = context.write_and_read(min(MIB, size), size, stop=stop)
@@ -113,17 +113,17 @@ class StripingStudy(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, int]]:
-    """Return (file size, stripe count, stripe size) of each cell. Only one factor varies at a time, as published.
+    """Return file size, stripe count and stripe size of each cell. As published, one factor varies at a time.
 
-    Stripe counts vary with stripes of 1 MiB. Stripe sizes vary with one stripe on each data target.
+    Stripe counts vary at a stripe size of 1 MiB, stripe sizes with one stripe on each data target.
     """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     stripes = [size for size in _STRIPES if size % unit == 0]
     levels = []
-    # Always include the largest file that fits into a phase.
+    # Include the largest file that fits into a phase.
     for file_bytes in sorted({max(2 * _SMALL_FILE, context.amount_bytes(context.team)), *_FILES}):
         levels += [(file_bytes, count, _USUAL_STRIPE) for count in counts]
-        # Stripes larger than the file have no further effect.
+        # Stripes above the file size have no further effect.
         levels += [(file_bytes, targets, size) for size in stripes if size <= file_bytes]
     return list(dict.fromkeys(levels))
 

@@ -1,4 +1,4 @@
-"""Base class of studies. A study consists of pure functions from a context to cells, and from results to figures."""
+"""Base class of studies. A study has pure functions from a context to cells, and from results to figures."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# If phases last at least LASTING_S seconds, files are created for up to _MAKING_TIMES times the phase length, so that
-# faster reads and removals of these files last one phase length as well. The time limit is three phase lengths.
+# Phases that create files last up to _MAKING_TIMES times the phase length, so that faster reads and removals of the
+# files also last one phase length. This applies to phase lengths from LASTING_S seconds on.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
-# Valid values of --data-per-rank in bytes. They are multiples of the transfer size of the study data-per-process, and
-# at most 2^30 transfers of 1 KiB, the engine's limit.
+# Valid values of --data-per-rank in bytes: multiples of the transfer size in the study data-per-process, up to the
+# engine's limit of 2^30 transfers of 1 KiB.
 LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP = MIB, 1024 * GIB, 256 * KIB
 Cells = Iterable[Cell | SkippedCell]
-# Axes of a figure: label, unit and, for x, the kind of scale.
+# Axes of a figure: label, unit and, for x, scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
-# Remedy for findings with an interval that is too wide.
+# Remedy for findings whose interval is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
-# Reason for leaving out a cell whose requests are too large. Without the amount, so that reports can group such cells.
+# Reason for skipping a cell with too large requests. It has no amount, so that reports can group such cells.
 TOO_LARGE = "needs more data per rank than fits here"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
@@ -45,7 +45,7 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rough rates from short pilot measurements. They are only used to choose amounts of data and numbers of files.
+    """Rough rates from short pilot measurements, to choose amounts of data and numbers of files.
 
     ``overhead_s``: seconds of a trial outside all phases. ``removes_per_s``: 0 if not measured.
     """
@@ -59,14 +59,13 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts that determine a study's cells. Sizes are in bytes, times in seconds.
+    """Facts that determine the cells of a study. Sizes are in bytes, times in seconds.
 
-    ``direct_io`` is None if O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` limit one plan on the target.
-    ``striping`` lists the layouts that can be set; if None, ``no_striping`` is the reason. With ``full``, every level
-    is measured. ``description`` names the servers and targets, if a study needs them. ``files``: requested total number
-    of files; ``data_per_rank``: requested bytes per rank; each is None without a request. Cells with a priority above
-    ``least_priority`` need a larger budget, and cells with more than ``most_ranks`` ranks are skipped. ``nodes``: host
-    -> maximum number of ranks on the host; empty for a single host.
+    ``direct_io``: None if O_DIRECT could not be tried. ``max_bytes``, ``max_items``: limits of one plan. ``full``:
+    measure all levels. ``striping``: layouts that can be set; if None, ``no_striping`` is the reason. ``most_ranks``:
+    maximum number of ranks of a cell. ``description``: servers and targets, if a study needs them. ``files``,
+    ``data_per_rank``: requested total number of files and bytes per rank (None: no request). ``least_priority``: cells
+    with a larger priority need a larger budget. ``nodes``: host -> maximum number of ranks (empty: a single host).
     """
 
     file_system: str
@@ -91,35 +90,35 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the rank shift with which every rank reads a file that another node wrote; 0 on a single node."""
+        """Return the rank shift by which every rank reads a file of another node, or 0 on a single node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
-        """Return how texts name a node: "each node", or "this node" if there is only one node."""
+        """Return the name of a node in texts: "each node", or "this node" for a single node."""
         return "each node" if len(self.nodes) > 1 else "this node"
 
     @property
     def crowd(self) -> int:
-        """Return the number of ranks for studies that need many: the maximum, or without it twice the usual number."""
+        """Return the number of ranks for studies that need many: ``most_ranks`` if given, else 2 * :attr:`team`."""
         return self.most_ranks or 2 * self.team
 
     @property
     def team(self) -> int:
-        """Return the usual number of ranks: the maximum, or without it one per processor (at least 2, at most 4)."""
+        """Return the usual number of ranks: ``most_ranks`` if given, else one per processor (at least 2, at most 4)."""
         return self.most_ranks or max(2, min(self.cpus, 4))
 
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
-        """Return the bytes per rank that one phase can write, but at least ``multiple_of`` if the limits allow that.
+        """Return the bytes per rank that one phase can write, at least ``multiple_of`` if the limits allow it.
 
-        The result is a power of two, in surveys also 5, 6 or 7 quarters of a power of two. Every power-of-two transfer
-        size that fits four times is a divisor. A requested amount is rounded down to a multiple of ``multiple_of``.
+        The result is a power of two or, without ``full``, also 5/4, 6/4 or 7/4 of one: a multiple of each power of two
+        up to a quarter of it. A requested amount is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             asked = min(self.data_per_rank, MOST_PER_RANK)
             return asked // multiple_of * multiple_of or max(64 * KIB, power_of_two_at_most(asked))
-        # Reads move the data that was written. If reads are faster, more data is needed for reads to last a phase.
+        # Reads move the written data. If they are faster than writes, they need more data to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
@@ -129,14 +128,14 @@ class Context:
         return max(64 * KIB, quarters)
 
     def items(self, ranks: int) -> int:
-        """Return the number of files per rank that one phase can create, or the rank's share of the requested total."""
+        """Return the number of files per rank that one phase can create, or the share of the requested total."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        """Return how much (bytes, files) one phase can create and, if phases are long enough, another phase can use."""
+        """Return the bytes or files that one phase can create. Long phases create more for faster later phases."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def write_and_read(
@@ -151,7 +150,7 @@ class Context:
         rank_shift: int = 0,
         stop: Stop | None = None,
     ) -> tuple[WholePhase, ...]:
-        """Return two phases: write ``amount`` bytes per rank and segment, with fsync; read them past the page cache."""
+        """Return phases that write ``amount`` bytes per rank and segment with fsync, and read them uncached."""
         stop = stop or self.stonewall()
         write = TransferPhase(
             "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -160,9 +159,9 @@ class Context:
         return (write, *self.uncached(read))
 
     def uncached(self, read: TransferPhase) -> tuple[TransferPhase, ...]:
-        """Return the phase ``read``, if necessary after a phase that writes the same files with O_DIRECT.
+        """Return the phase ``read``, if necessary after a phase that writes its files with O_DIRECT.
 
-        That is necessary if the client's cache cannot be dropped: data written with O_DIRECT is not in that cache.
+        This is necessary if a client cache cannot be dropped: it does not get data written with O_DIRECT.
         """
         if read.direct or read.rank_shift or not self.bypasses_cache:
             return (read,)
@@ -174,16 +173,16 @@ class Context:
 
     @property
     def bypasses_cache(self) -> bool:
-        """Return whether to write files with O_DIRECT before reads: with --full, if no client cache can be dropped."""
+        """Return whether to write files with O_DIRECT before reads: with --full, if a cache cannot be dropped."""
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return the rule to stop a phase after ``times`` its planned duration. The rate is of the completed work."""
+        """Return the rule that stops a phase after ``times`` its planned duration. Completed work counts."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
 def longer_making(faster: float) -> float:
-    """Return for how many phase lengths to create files, if using them is ``faster`` times as fast as creating.
+    """Return the duration of creating files in phase lengths, if using them is ``faster`` times as fast.
 
     >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
     [1.0, 1.5, 2.0]
@@ -192,7 +191,7 @@ def longer_making(faster: float) -> float:
 
 
 def power_of_two_at_most(value: float) -> int:
-    """Return the largest power of two that is not above ``value``, but at least 1.
+    """Return the largest power of two that does not exceed ``value``, but at least 1.
 
     >>> power_of_two_at_most(1000), power_of_two_at_most(4096), power_of_two_at_most(0.3)
     (512, 4096, 1)
@@ -201,7 +200,7 @@ def power_of_two_at_most(value: float) -> int:
 
 
 class Study(ABC):
-    """One or more questions about a file system, with the cells that answer them. Subclasses are stateless."""
+    """Questions about a file system, with the cells that answer them. Subclasses are stateless."""
 
     name: str
     title: str
@@ -209,24 +208,24 @@ class Study(ABC):
     source: str
     # Whether this study needs the pilot's rates to choose amounts of data and numbers of files.
     needs_pilot = True
-    # Whether `strakes survey` includes this study: it must be short and need nothing but a directory.
+    # Whether `strakes survey` includes this study, which must be short and need only a directory.
     in_survey = False
     # Whether the cells of this study depend on the description of the file system.
     needs_description = False
-    # If the cells run in sequence because each adds to the previous cell's files: trials of each cell. 0: in blocks.
+    # Number of trials per cell if cells run in sequence, because each adds files to those before. 0: in blocks.
     visits_in_sequence = 0
-    # Whether the trials of this study are fail-over drills, which need the user's explicit consent.
+    # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
-    # What it cannot answer without --against, said before it is run alone.
+    # Text on the questions that need --against, shown before a run without it.
     alone = ""
-    # What to do where none of its cells can be measured, for a reason other than space.
+    # Remedy if no cell can be measured, for a reason other than space.
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
     # Published range of the ratio of two file systems, A to B, for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None
 
     @property
     def identity(self) -> str:
-        """Return a text that identifies the study. A run is only resumed if the text is equal."""
+        """Return a text that identifies the study. Only a run with the same text is resumed."""
         return self.name
 
     @abstractmethod
@@ -242,11 +241,11 @@ class Study(ABC):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return findings that summarise one file system. A comparison returns the findings for both sides."""
+        """Return findings that summarise one file system. A comparison has them for both sides."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return groups of cells whose arithmetic mean was published: name of the group -> title and cells."""
+        """Return name -> title and cells of each group of cells whose arithmetic mean was published."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -258,9 +257,9 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the values for the summary screen: for each operation the last cell, which has the largest levels.
+        """Return the values for the summary: for each operation, the last cell, which has the largest levels.
 
-        Omits cells whose operations were answered by a cache of this node.
+        Cells that a cache of this node answered are left out.
         """
         facts = results.facts
         cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
@@ -282,7 +281,7 @@ class Study(ABC):
         place: Place = PLAIN,
         knobs: Mapping[str, str] | None = None,
     ) -> Cell:
-        """Return a cell of this study. Without ``ranks``, the setting "ranks" is the number of ranks."""
+        """Return a cell of this study. ``ranks``: default is the setting "ranks"."""
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
         return Cell(
             self.name,
@@ -301,7 +300,7 @@ class Study(ABC):
         return SkippedCell(self.name, settings, reason)
 
     def too_few_files(self, context: Context, **settings: Setting) -> SkippedCell:
-        """Return a cell that is skipped because its plan would need more files than allowed."""
+        """Return a skipped cell whose plan would need more files than allowed."""
         return self.skipped(f"only {context.max_items} files may be created here", **settings)
 
     def published(
@@ -313,14 +312,14 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a published result of the repeated publication. ``what``: name of the points."""
+        """Return a result of the publication that this study repeats. ``what``: name of the points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
     ) -> Figure:
-        """Return a figure. The default title and question are those of this study. Translates the y label."""
+        """Return a figure with a translated y label. Title and question default to those of the study."""
         title, question = title or gettext(self.title), question or gettext(self.question)
         label, unit = y
         return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
@@ -345,7 +344,7 @@ class Study(ABC):
         unit: str,
         needs: str,
     ) -> Finding:
-        """Return a measured finding with the interval of the quantity ``of``; inconclusive if the interval is None."""
+        """Return a finding with the interval of the quantity ``of``: "measured", or "inconclusive" without one."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
         return self.finding(name, statement, "measured", evidence, interval_of(interval, of, unit))
@@ -360,5 +359,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a finding of this study. Its id consists of the name of the study, a hyphen and ``name``."""
+        """Return a finding of this study. Its id is the name of the study, a hyphen and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

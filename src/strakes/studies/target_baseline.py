@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
-# A target is slow below this share of the others' rate. At 0.9, equal targets under load would be reported.
+# A target below this share of the rate of the others is slow. At 0.9, equal targets under load would be slow.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
@@ -27,7 +27,7 @@ _STATEMENTS = {
 
 
 class TargetBaseline(Study):
-    """The same work on each target alone, and for each operation a comparison of each target with the others."""
+    """Rates of the same work on each target alone, and a comparison of each target with the others."""
 
     name = "target-baseline"
     title = "Each target alone"
@@ -36,7 +36,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each metadata and data target. Skip kinds of targets with fewer than two targets."""
+        """Return a cell for each metadata and data target. Kinds with fewer than two targets are skipped."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
@@ -58,7 +58,7 @@ class TargetBaseline(Study):
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
-        # Stop after the planned time, so that a slow target does not use up the time of the other targets.
+        # Stop after the planned time, so that a slow target does not use up the time of others.
         stop = context.stonewall(1)
         phases = tuple(
             # Clients cache the attributes of files that they create, so each rank stats the files of another rank.
@@ -99,7 +99,7 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Claim for each target: at least 0.8 of its kind's median rate; if there are only two, of the other's rate."""
+        """Return a claim for each target: its rate is at least 0.8 of the median of its kind (of two: of the other)."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
@@ -129,10 +129,10 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """Return a layout that puts files on this target alone, or None if that is impossible.
+    """Return a layout that puts files only on this target, or None if that is impossible.
 
-    On Lustre, the layout selects the target by index; on other file systems, by a pool that contains nothing but this
-    target. None without such a pool.
+    On Lustre, the layout selects the target by its index. On other file systems, it selects a pool that only has this
+    target, if one exists.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

@@ -19,9 +19,9 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Data grows in proportion.
+# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate.
 FEWEST_CALLS = 4
-# Priorities of the cells in a survey; 4 if not listed. The statements about the largest calls need priority 1.
+# Priorities of cells in a survey (others: 4). The statements about the largest calls need priority 1.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
@@ -38,7 +38,7 @@ _STRIPES = {"write": "stripe size, writes of {size}", "read": "stripe size, read
 
 
 class TransferSize(Study):
-    """Bandwidth by bytes per read() or write() call, buffered and with O_DIRECT; if buffered, also by stripe size."""
+    """Bandwidth by bytes per read() or write(), buffered and with O_DIRECT. Buffered calls also by stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -46,9 +46,9 @@ class TransferSize(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each transfer size, buffered and with O_DIRECT; also buffered cells by stripe size."""
+        """Return a cell for each transfer size, buffered and with O_DIRECT, and buffered cells by stripe size."""
         ranks = context.team
-        # Data for calls of 8 MiB, because the published reads are fastest with calls of that size.
+        # The amount suffices for calls of 8 MiB, with which the published reads are fastest.
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
@@ -107,8 +107,8 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of bandwidth by transfer size; with several stripe sizes, one of writes and one of reads."""
-        # Several stripe sizes would be too many lines for one figure.
+        """Return a figure of bandwidth by transfer size or, with several stripe sizes, two (writes, reads)."""
+        # Several stripe sizes are too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
 
@@ -137,7 +137,7 @@ class TransferSize(Study):
         return self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions "Which transfer size (stripe size) is enough?" and "Is O_DIRECT faster?"."""
+        """Return "Which transfer size is enough?", "Which stripe size is enough?" and "Is O_DIRECT faster?"."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
@@ -171,10 +171,10 @@ class TransferSize(Study):
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
-    """Return the priority of a cell. In a survey, small and large calls come first, large ones also with O_DIRECT."""
+    """Return the priority of a cell. In a survey, small and large calls come first, also large ones with O_DIRECT."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
-    # If a client cache answers buffered reads, only reads with O_DIRECT show which transfer size is enough.
+    # If a client cache answers buffered reads, only O_DIRECT shows which transfer size is enough.
     if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)

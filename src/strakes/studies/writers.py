@@ -1,4 +1,4 @@
-"""writers: bandwidth by number of writers, each of which gathers data of other ranks. After Tian et al. (2020, S1)."""
+"""writers: bandwidth by number of writers that gather the data of other ranks. After Tian et al. (2020, S1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Additional total numbers of ranks, and bytes per rank in the cells that vary total ranks or stripe counts.
+# Further total numbers of ranks, and the bytes per rank in cells that vary total ranks or stripe counts.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
@@ -29,7 +29,7 @@ class Writers(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of writers and data size per rank. Skip data sizes beyond the usable space."""
+        """Return a cell for each number of writers and data size per rank. Sizes above the usable space are skipped."""
         ranks = each = 16
         if len(context.nodes) > 1:
             each = power_of_two_at_most(min(context.nodes.values()))
@@ -55,7 +55,7 @@ class Writers(Study):
             key += f"-on-{layout.stripe_count}"
         if ranks * size > context.max_bytes:
             return self.skipped(f"{format_bytes(ranks * size)} are more than strakes may use here", **settings)
-        # If every rank of a node is a writer, no rank gathers data.
+        # If all ranks of a node are writers, none gathers data.
         phase = TransferPhase(
             "write",
             "write",
@@ -82,7 +82,7 @@ class Writers(Study):
         return [self.figure(drawn, (writers, "", "log"), y, self.published(text, 8, 32))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How many writers are enough?" for each data size, and "How many ranks, if all ranks write?"."""
+        """Return "How many writers are enough?" by data size, and "How many ranks are enough, if all write?"."""
         questions = []
         for cells in _groups(results):
             of, name = cells[0].settings, cells[0].id.split("/")[1]
@@ -100,7 +100,7 @@ class Writers(Study):
 
 
 def _groups(results: Results) -> list[list[Measured]]:
-    """Return groups of cells. Cells of a group differ only in the number of writers."""
+    """Return the cells in groups that differ only in the number of writers."""
     groups: dict[tuple[Setting | None, ...], list[Measured]] = {}
     for cell in results.where():
         others = tuple(cell.settings.get(name) for name in ("data_bytes", "ranks", "stripe_count"))
@@ -109,7 +109,7 @@ def _groups(results: Results) -> list[list[Measured]]:
 
 
 def _title(cell: Measured) -> str:
-    """Return a title for the work of a cell. It does not contain the number of writers."""
+    """Return a title for the work of a cell, without the number of writers."""
     return gettext(
         "{size} of each of {ranks} ranks, stripe count {stripe_count}"
         if "stripe_count" in cell.settings

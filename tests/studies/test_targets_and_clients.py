@@ -276,7 +276,7 @@ def test_the_bend_of_a_population_is_found_where_it_is() -> None:
         return 10_000.0 if int(cell.key.rpartition("/")[2]) <= 2 else 4_000.0
 
     study = Population()
-    results = measured_by_cell(study, bends, blocks=12, facts={"clean_up": {"files": 100_000, "elapsed_s": 1.0}})
+    results = measured_by_cell(study, bends, blocks=8, facts={"clean_up": {"files": 100_000, "elapsed_s": 1.0}})
     findings = found(study, results)
     assert "10,0" in findings["population-bend-1"].statement or "9,9" in findings["population-bend-1"].statement
     at = float(findings["population-bend-1"].statement.split()[2].replace(",", ""))
@@ -297,7 +297,7 @@ def test_the_memory_of_the_servers_is_compared_at_both_ends_of_the_population() 
 
 def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown() -> None:
     study = Population()
-    findings = found(study, measured_by_cell(study, lambda cell, block: 1000.0, blocks=12))
+    findings = found(study, measured_by_cell(study, lambda cell, block: 1000.0, blocks=8))
     assert "No sudden change" in findings["population-bend"].statement
     assert findings["population-clean-up"].verdict == "unknown"
 

@@ -18,9 +18,10 @@ from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBD
 from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps. Twice the number halves the files of the first step and the last step, which are compared.
-_STEPS = 5
-# Number of rounds in each step. Halving the number often misses the stalls of a full journal.
-_ROUNDS = 12
+_STEPS = 4
+# Number of rounds in each step; each has a rate. With many short rounds, most rounds have no stall of a full journal:
+# on 7 XFS populations of 264,000 files, 5 steps of 12 rounds decided no comparison, 4 steps of 8 all (twice the ratio).
+_ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
@@ -35,7 +36,7 @@ _MEMORY = (
 
 
 class Population(Study):
-    """A pool of files that grows in 5 steps of 12 rounds each. Files are removed only at the end."""
+    """A pool of files that grows in 4 steps of 8 rounds each. Files are removed only at the end."""
 
     name = "population"
     title = "A growing population of files"
@@ -130,12 +131,10 @@ class Population(Study):
             return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            third = len(values) // 3
-            first, last = (
-                f"{third / sum(1 / value for value in some):,.0f}" for some in (values[:third], values[-third:])
-            )
+            ends = (values[:_ROUNDS], values[-_ROUNDS:])
+            first, last = (f"{len(some) / sum(1 / value for value in some):,.0f}" for some in ends)
             message = (
-                "No sudden change of the rate is found up to {files} files: {first} files/s over the first third of "
+                "No sudden change of the rate is found up to {files} files: {first} files/s over the first quarter of "
                 "the files, {last} over the last, with all stalls. StorNext's change came at 40 million."
             )
             text = gettext(message, files=f"{totals[-1]:,.0f}", first=first, last=last)
@@ -195,12 +194,12 @@ class Population(Study):
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 5 steps that differ by at most one file, the larger ones last.
+    """Divide ``files`` into at most 4 steps that differ by at most one file, the larger ones last.
 
     Earlier rounds must not use later names: the first file of a round is number (earlier rounds) * (files in a round).
 
     >>> _steps(102), _steps(3)
-    ([20, 20, 20, 21, 21], [1, 1, 1])
+    ([25, 25, 26, 26], [1, 1, 1])
     """
     steps = min(_STEPS, files)
     return [files // steps + (step >= steps - files % steps) for step in range(steps)]

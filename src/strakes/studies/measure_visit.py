@@ -26,7 +26,7 @@ from strakes.targets.workspace import Workspace
 
 # Outcome of a trial during which servers were unavailable. The trial is repeated.
 INTERRUPTED = "interrupted"
-# Maximum number of attempts for a trial that fail-overs interrupt. The time is proportional.
+# Maximum number of attempts for a trial that fail-overs interrupt. The time grows in proportion.
 MOST_INTERRUPTED = 3
 # The engine's reason for refusing a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"

@@ -40,7 +40,7 @@ _UNIT_IN_NAME = re.compile(
 )
 _EXPLAINED = re.compile(
     r"\(\w+.*\d{4}\)|https?://"
-    r"|\b(double|halv|twice|in proportion|manual|man page|RFC|measured|default of|seconds|bytes|%)",
+    r"|\d ?%|\w\(\d\)|\b(doubl|half|halv|twice|proportion|square|manual|RFC|measured|default of|seconds|bytes)",
     re.IGNORECASE,
 )
 

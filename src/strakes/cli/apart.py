@@ -42,7 +42,7 @@ _LAST_S = 1.0  # Seconds for output in flight, and for a killed child to exit.
 _PIPE_BYTES = 1 << 16
 _TICK_S = 0.1  # Seconds between checks for remaining processes. More seconds delay the exit of the command.
 _PR_SET_PDEATHSIG = 1  # From the manual page prctl(2).
-_PR_SET_CHILD_SUBREAPER = 36  # From the same page.
+_PR_SET_CHILD_SUBREAPER = 36  # From the manual page prctl(2).
 _SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)), and of sigset_t in the C library.
 
 

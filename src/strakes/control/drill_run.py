@@ -40,7 +40,7 @@ from strakes.targets.workspace import Workspace
 
 # Maximum seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
-# Maximum number of hanging clients that a message names.
+# Maximum number of hanging clients that a message names. Its length grows in proportion.
 _MOST_NAMED = 10
 # Bytes per file that clients write.
 _FILE_BYTES = 4096

@@ -45,7 +45,7 @@ def joined_lines(text: str) -> list[str]:
 
 # Limits on the expansion of a script, in bytes and in words of a loop. Together they limit the result to about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
-_MOST_WORDS_OF_LOOP = 16
+_MOST_WORDS_OF_LOOP = 16  # the size of the result grows in proportion
 
 
 def expanded(script: str) -> str:

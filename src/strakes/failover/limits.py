@@ -14,7 +14,7 @@ from strakes.base.errors import BadInputError
 # Maximum numbers of resources (or nodes), and of constraints between two resources. The time of the rules grows with
 # the square of the number of resources, and in proportion to the number of constraints.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-# Maximum depth of nested elements. Recursive readers need a frame per level, and Python allows 1,000 frames.
+# Maximum depth of nested elements. Recursive readers need a frame per level, and by default of Python there are 1,000.
 MOST_DEPTH = 100
 # Maximum number of attributes of an element. The time of Pacemaker's tools grows with its square.
 _MOST_ATTRIBUTES = 256

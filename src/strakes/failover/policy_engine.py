@@ -20,7 +20,7 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# Maximum number of transitions that are simulated after an event. A cluster that needs more is in a loop.
+# Maximum number of transitions after an event. A cluster that needs more is in a loop. Time grows in proportion.
 TRANSITIONS = 4
 # Time limit in seconds for one simulation. A simulation of 60 resources takes less than a second.
 _MOST_S = 20.0

@@ -17,7 +17,7 @@ from strakes.targets.description import TargetRecovery
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 # Shortest wait, in seconds, that can be an outage.
 _LEAST_S = 0.5
-# Significance level of an outage: the false-positive rate per unaffected client.
+# Significance level of an outage: 1 % of the unaffected clients are false positives.
 _CHANCE = 0.01
 # Numbers of longest waits from which the tail of the distribution is estimated. With at most _FEW waits, no tail can be
 # estimated; then an outage must be _FAR_OF_FEW times as long as the longest other wait.
@@ -28,7 +28,7 @@ _LEAST = 3
 # A wait that begins within _SOON_S seconds of the fault needs to be only _FAR_SOON times as long as the longest other
 # wait, because the coincidence is further evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# A wait with a p-value above _LIKELY is no outage; with a p-value between _CHANCE and _LIKELY it is undecided.
+# A wait with a p-value above 20 % is no outage; with a p-value between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
 # Errors that a working file system returns as regular answers.
 _ANSWERS = frozenset(

@@ -22,7 +22,7 @@ from strakes.base.units import MIB, counted
 from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of
 from strakes.interop.command_options import Tool, Translation, plan_of, ranks_of, table_of
 
-_MOST_PHASES = 64  # the engine's limit (engine/plan/parse.cpp)
+_MOST_PHASES = 64  # the engine's limit (engine/plan/parse.cpp); it refuses twice the number
 _MOST_STEP_S = 86400
 _Value = TypeVar("_Value")
 _USAGE = """strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml

@@ -24,7 +24,7 @@ _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
 # Share of the available memory that -M may occupy, below the engine's limit of 80 % in case other programs start.
 _OCCUPIED_PERCENT = 75
-_MOST_SHOWN = 3  # maximum number of tests in a message
+_MOST_SHOWN = 3  # maximum number of tests in a message; its length grows in proportion
 
 
 def translate(

@@ -62,7 +62,7 @@ class Foreign:
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
-# Upper limit of rates, above every real one. The product of two rates stays finite.
+# Upper limit of rates, above every real one. The product of two rates stays finite; the square of 1e200 would not.
 _MOST = 1e24
 
 

@@ -31,7 +31,7 @@ MOST_BYTES = 256 * 1024 * 1024
 _MOST_VALUES = 2_000_000
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
-_MOST_SHOWN = 10  # maximum number of places in a message
+_MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion
 _Text = TypeVar("_Text")
 
 

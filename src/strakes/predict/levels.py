@@ -27,9 +27,10 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# If requests per operation differ by more than this factor, measurements did not do the same work.
+# If requests per operation differ by more than 25 %, measurements did not do the same work.
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor. If a smaller scale is faster by more, a cache answered there.
+# Contention lowers rates by less than this factor. If a smaller scale is faster by more, a cache answered there. With
+# half the factor, contention counts as a cache.
 _TOO_FAST = 20.0
 
 

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 COVERAGE = 0.8
 # End of an 80 % interval of a normal distribution, in standard deviations from the median.
 _NORMAL_END = 1.2816
-# Number of random draws. The ends of an interval then have a standard error of 0.04 standard deviations.
+# Number of random draws. The ends of an interval then have a standard error of 4 % of the standard deviation.
 _DRAWS = 2000
 # Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
 _ROUNDING = 0.01

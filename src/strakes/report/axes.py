@@ -14,7 +14,7 @@ from strakes.model.portrait import Figure, Reference
 # Maximum number of ticks. The labels of twice as many would overlap.
 MOST_TICKS = 9
 # Ticks are at powers of ten if an axis has at least this number of them, else also between them. With 2, an axis could
-# have only two labels. With 8, an axis over seven powers of ten would get needless labels.
+# have only two labels. With twice the number, an axis over seven powers of ten would get needless labels.
 FEWEST_TICKS = 4
 
 # A published band may widen the x axis only if the points of the run still cover this share of the axis.

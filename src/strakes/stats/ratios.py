@@ -23,7 +23,7 @@ from strakes.stats.interval import Estimate, Interval, interpolated_interval, me
 ONE_PAIR = 0.4
 # Minimum number of batches of a run. Fewer batches have no interval at 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices of a run. Their medians show slow changes; those of shorter slices would show scatter.
+# Number of time slices of a run. Their medians show slow changes; with twice the number they show scatter.
 _PARTS = 4
 
 # A function that returns the ratio of two settings with an interval of the given confidence.

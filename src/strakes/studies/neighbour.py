@@ -51,8 +51,8 @@ _LIMIT_S = 600.0
 # Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value of the probe: nine times the weight of other processes (manual page sched(7)). The probe represents users on other
-# machines, so it must not wait for a processor of this one.
+# Nice value of the probe: nine times the weight of other processes (manual page sched(7)). The probe represents users
+# on other machines, so it must not wait for a processor of this one.
 _NICE = -10
 # Before the measurement, the probe runs alone: for _WARM_UP_S to fill caches (not counted), then for _ALONE_S.
 _WARM_UP_S = 0.5

@@ -19,7 +19,7 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Twice the number doubles the data.
+# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Twice the number doubles data.
 FEWEST_CALLS = 4
 # Priorities of cells in a survey (others: 4). The statements about the largest calls need priority 1.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}

@@ -21,7 +21,7 @@ MEASURE_SHARE = 0.92
 # Planned and minimum number of blocks. If the budget is too short for the minimum, cells are left out. Power to detect
 # a difference of 30 % when runs scatter by 15 % (bench/truth): 90 % with 12 blocks, 70 % with 8, 50 % with 6.
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
-# Ratio of a trial's duration to its phases' duration: a trial also makes directories, drops caches and removes files.
+# A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
 # An operation on an existing file takes about half as long as its creation, on all measured file systems.
 _QUICK = 0.5

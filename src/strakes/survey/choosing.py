@@ -38,9 +38,9 @@ from strakes.targets.workspace import Workspace
 # Length of a phase of the pilot as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot; the first one in a new directory is often slow.
+# Number of trials of the pilot; the first one in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
-# Number of trials to measure the overhead. The median of three is not affected by one delayed trial.
+# Number of trials to measure the overhead; one delayed trial of three does not change the median. Half would.
 _SMALLEST_PILOTS = 3
 # Practically unlimited space (bytes and files), to find out whether cells are left out for lack of space.
 _AMPLE = 1 << 50

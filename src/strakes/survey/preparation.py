@@ -47,11 +47,11 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Overheads in seconds per trial: the first is for this check, the second for the budget in the message.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial longer than this multiple of the planned length has a fixed amount of work. All other phases end after three
-# times the planned length.
+# A trial longer than this multiple of the planned length has a fixed amount of work: 33 % above the limit of all other
+# phases, which end after three times the planned length.
 _OUTSIZED = 4.0
-# If some cells have a fixed amount of work, this share of the budget is for the others. With 1, cells with fixed work
-# would get no time.
+# If some cells have a fixed amount of work, this share of the budget is for the others. With twice the share, cells
+# with fixed work would get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 

@@ -24,7 +24,7 @@ from strakes.survey.verdicts import Verdict
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# After LOOKS, a question with the grade "alike" ends at the next multiple of this number of blocks.
+# After LOOKS, a question with the grade "alike" ends at the next multiple of this number of blocks. Twice adds up to 5.
 _LOOK_EVERY = 5
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-# Smallest number that does not fit into 64 bits. No size or count is so large.
+# Smallest number that does not fit into 8 bytes. No size or count is so large.
 _MOST = 1 << 64
 # An escaped half of a surrogate pair, such as \ud800: JSON may contain it, but it cannot be encoded as UTF-8.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")

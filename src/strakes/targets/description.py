@@ -147,7 +147,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names, because a failure can evict thousands.
+# Maximum number of evicted clients that a message names, out of thousands. Its length grows in proportion.
 _MOST_NAMES = 10
 
 

@@ -158,7 +158,7 @@ NEW, NEVER_CONNECTED = "NEW", "never connected"
 UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
 # States with which an interruption begins. CONNECTING is not among them, because it also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
-# Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h of Lustre 2.17.57).
+# Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h, measured on 2.17.57).
 _REMEMBERED = 16
 # Seconds in which an idle or new connection must become FULL. The kernel's retry interval is shorter.
 _CONNECTING_S = 6.0

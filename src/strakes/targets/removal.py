@@ -34,7 +34,7 @@ _MOST_IDLE_PASSES = 3
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories that are kept in memory, about 100 bytes each.
 _MOST_INNER = 100_000
-# Maximum number of names that are read in a search for some names. This takes 10 s at a million names per second.
+# Maximum number of names that are read in a search for some names. This takes 10 seconds at a million names a second.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

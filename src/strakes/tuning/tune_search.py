@@ -72,7 +72,7 @@ _USED, _CHANCE = 0.5, 0.3
 _STAYS_SHARE = 0.02
 # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 _DRAWS = 400
-# Maximum number of settings in a posterior sample; larger spaces are sampled. Time grows with the third power.
+# Maximum number of settings in a posterior sample; larger spaces are sampled. Twice takes eight times as long.
 _MOST_DRAWN = 700
 
 

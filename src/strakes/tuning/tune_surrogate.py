@@ -32,7 +32,7 @@ _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 _TAIL = 4.0
 # Logarithms below the quantile _GOOD of all runs are compressed: a distance of 1 (_FAR) becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
-_DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No rate is e^30 times another one.
+_DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.
 _JITTER = 1e-9  # Variance added to each run to make the matrix invertible, far below any measured noise.
 
 

@@ -17,7 +17,7 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Maximum number of queued alarms. Sending all takes 10,000 s if each command needs its time limit.
+# Maximum number of queued alarms. Sending all takes 10,000 seconds if each command needs its time limit.
 _MOST_WAITING = 1000
 
 

@@ -21,12 +21,12 @@ _TOP = 20
 # Minimum ratios of a reported rise: total load to its median, and load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Number of windows (15 s each) before the begin or end of a heavy load is reported.
+# Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
 _WINDOWS = 2
 # A reported job is quiet below 25 % of the reported rate. A window below 75 % of a job's largest rate is partial.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-# A load that stays unusual for this number of windows (1,800 s) counts as usual from then on.
+# A load that stays unusual for this number of windows (1,800 seconds) counts as usual from then on.
 _NEW_USUAL = 120
 # Factor by which stored loads decay in each window (time constant of one hour).
 _FORGET = math.exp(-WINDOW_S / 3600)

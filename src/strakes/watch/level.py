@@ -12,7 +12,8 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns each value only after this number of further values, to exclude values after a change.
+# The seasonality learns each value this number of values later, to exclude values after a change. The delay grows in
+# proportion.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05

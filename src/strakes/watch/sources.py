@@ -25,7 +25,7 @@ from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Counter
 _JOBS = ".job_stats"
 # If counters identify the serving server, clients' waits (the most expensive query) are read only in every fourth
 # reading, and in the four readings after a change of the server.
-_WAITS_EACH = 4
+_WAITS_EACH = 4  # half the number would double the cost
 _FULL_EACH_S = 120.0
 # Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
 # interval between readings grows, up to _SELDOM_S.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench.prediction.data import cubefs, io500
+from bench.prediction.data import io500, tables
 from bench.prediction.fit import fit, population_of, render
 from bench.prediction.judge import VARIANTS, ends_of, leave_out
 from bench.prediction.page import make_page
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="Write src/strakes/predict/population.toml.")
     parser.add_argument("--page", type=Path, help="Write the page here.")
     arguments = parser.parse_args()
-    figures = [*io500(arguments.data), *cubefs()]
+    figures = [*io500(arguments.data), *tables()]
     if arguments.fit:
         ends = ends_of(leave_out(figures))
         text = render(population_of(fit(figures), ends))

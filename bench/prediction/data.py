@@ -1,11 +1,11 @@
-"""Published measurements of systems at several sizes: IO500 submissions, CubeFS's documentation and single series."""
+"""Published measurements of systems at several sizes: IO500 submissions, tables and single series."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from statistics import median
 
 from strakes.predict.levels import MeasuredLevel, Scale
 
-_CUBEFS = Path(__file__).with_name("cubefs.csv")
+_TABLES = Path(__file__).with_name("tables.csv")
 _PHASES = (
     *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
     *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
@@ -150,27 +150,31 @@ def _of_one_time(entries: Sequence[_Submission]) -> list[list[_Submission]]:
     return groups
 
 
-def cubefs() -> list[Measured]:
-    """Return a figure for each table row and column in CubeFS's documentation (docs/source/evaluation, 2 clusters)."""
-    rows = list(csv.DictReader(_CUBEFS.read_text(encoding="utf-8").splitlines()))
+def tables() -> list[Measured]:
+    """Return a figure for each row and column of a published table with several sizes (bench/prediction/tables.csv).
+
+    All figures of a system together weigh at most as much as an IO500 system with all phases.
+    """
     lines: dict[tuple[str, ...], list[tuple[Scale, float]]] = defaultdict(list)
-    for row in rows:
+    for row in csv.DictReader(_TABLES.read_text(encoding="utf-8").splitlines()):
         clients, each = int(row["clients"]), int(row["processes_each"])
         point = Scale(clients, clients * each), math.log(float(row["value"]))
         for line in (f"{each} processes each", f"{clients} clients"):
-            lines[row["cluster"], row["figure"], row["kind"], line].append(point)
+            lines[row["owner"], row["system"], row["figure"], row["kind"], line].append(point)
+    lines = {name: sorted(points, key=lambda point: point[0].ranks) for name, points in lines.items() if points[1:]}
+    count = Counter((owner, system) for owner, system, *_ in lines)
     return [
         Measured(
-            f"cubefs {cluster}",
-            f"CubeFS {cluster}",
+            owner,
+            system,
             f"{figure}, {line}",
             kind,
             tuple(scale for scale, _ in points),
             tuple(value for _, value in points),
-            "CubeFS",
-            weight=0.25,
+            "CubeFS" if owner == "cubefs" else "other tables",
+            weight=min(1.0, len(_PHASES) / count[owner, system]),
         )
-        for (cluster, figure, kind, line), points in lines.items()
+        for (owner, system, figure, kind, line), points in lines.items()
     ]
 
 

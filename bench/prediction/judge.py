@@ -67,7 +67,7 @@ class Variant:
 
     fixed: Mapping[int, float] = field(default_factory=dict)
     replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    sources: tuple[str, ...] = ("IO500", "CubeFS")
+    sources: tuple[str, ...] = ("IO500", "CubeFS", "other tables")
 
 
 def _wandering(size: Array, deviation: float) -> Array:
@@ -81,11 +81,12 @@ def _wandering(size: Array, deviation: float) -> Array:
 WHOLE = "whole model"
 VARIANTS: Mapping[str, Variant] = {
     WHOLE: Variant(),
+    "no tables of other systems in the population": Variant(sources=("IO500", "CubeFS")),
     "no system with less than 10 clients in the population": Variant(sources=("IO500",)),
-    "one exponent for all file systems": Variant({1: -4.0}),
+    "one exponent for all file systems": Variant({0: -4.0}),
     "exponent that wanders (Ornstein-Uhlenbeck)": Variant(replaced={"exponents": _wandering}),
-    "exponent in ranks that does not start at 1": Variant({2: -1.0}),
-    "little scatter (3 %)": Variant({3: math.log(0.03)}),
+    "exponent in ranks that does not fall from 1": Variant({1: 8.0}),
+    "little scatter (3 %)": Variant({2: math.log(0.03)}),
     "growth steeper than linear kept": Variant(replaced={"after_transient": lambda scales, _: [*range(len(scales))]}),
     "growth steeper than in the last step": Variant(replaced={"steepest_of": lambda *_: (1.0, 0.0)}),
 }
@@ -97,9 +98,11 @@ def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -
         for name, function in variant.replaced.items():
             stack.enter_context(patch.object(model, name, function))
         results = []
+        fitted = [figure for figure in figures if figure.source in variant.sources]
+        start = fit(fitted, variant.fixed)
         for owner in sorted({figure.owner for figure in figures}):
-            others = [figure for figure in figures if figure.owner != owner and figure.source in variant.sources]
-            population = population_of(fit(others, variant.fixed))
+            others = [figure for figure in fitted if figure.owner != owner]
+            population = population_of(fit(others, variant.fixed, start))
             exponents = _exponents(others)
             for figure in figures:
                 if figure.owner == owner:

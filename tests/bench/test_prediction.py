@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench.prediction import cephfs
-from bench.prediction.data import Measured, io500, series, tasks_of
+from bench.prediction.data import Measured, io500, series, tables, tasks_of
 from bench.prediction.fit import fit, population_of
 from bench.prediction.judge import forecast, summarise
 
@@ -35,6 +35,14 @@ def test_each_rule_is_exact_on_systems_that_follow_it(rule: str, exponent: float
 def test_the_fit_finds_no_deviation_between_equal_systems() -> None:
     population = population_of(fit([system(0.4, str(number)) for number in range(5)]))
     assert population.deviation < 0.1
+
+
+def test_tables_are_lines_of_sizes_with_equal_clients_or_processes() -> None:
+    figures = tables()
+    (line,) = (each for each in figures if (each.system, each.name) == ("CubeFS 2022", "seqread, 8 clients"))
+    assert [scale.ranks for scale in line.scales] == [8, 32, 128, 512]
+    assert len({figure.owner for figure in figures}) > 8
+    assert all(0 < figure.weight <= 1 and len(figure.scales) > 1 for figure in figures)
 
 
 def test_a_real_cephfs_is_forecast_from_its_recorded_levels() -> None:

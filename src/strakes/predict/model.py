@@ -133,8 +133,7 @@ class Model:
         """Return the prior mean (n) and covariance (n, n) of log rates at n scales, up to a constant common to all."""
         population = self._population
         ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
-        exponent, length = population.exponent, population.length
-        mean = exponent * ranks - (1 - exponent) * length * np.expm1(-ranks / length)
+        mean = -population.length * np.expm1(-ranks / population.length)
         covariance = exponents(ranks, population.deviation)
         for size, (exponent, deviation) in (
             (mdts, population.targets),

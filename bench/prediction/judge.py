@@ -70,12 +70,9 @@ class Variant:
     sources: tuple[str, ...] = ("IO500", "CubeFS", "other tables")
 
 
-def _wandering(size: Array, deviation: float) -> Array:
-    """Return the covariance of growth for an exponent that is an Ornstein-Uhlenbeck process of length 2."""
-    late = -np.expm1(-size / 2)
-    both = np.minimum.outer(size, size) + 1 - np.add.outer(late, late)
-    both = both - np.exp(-np.abs(np.subtract.outer(size, size)) / 2)
-    return np.asarray(4 * deviation**2 * (both - np.outer(late, late)))
+def _constant(size: Array, deviation: float) -> Array:
+    """Return the covariance of growth for an exponent that differs by an equal amount at all sizes."""
+    return np.asarray(deviation**2 * np.outer(size, size))
 
 
 WHOLE = "whole model"
@@ -84,7 +81,7 @@ VARIANTS: Mapping[str, Variant] = {
     "no tables of other systems in the population": Variant(sources=("IO500", "CubeFS")),
     "no system with less than 10 clients in the population": Variant(sources=("IO500",)),
     "one exponent for all file systems": Variant({0: -4.0}),
-    "exponent that wanders (Ornstein-Uhlenbeck)": Variant(replaced={"exponents": _wandering}),
+    "difference in exponents that does not wander": Variant(replaced={"exponents": _constant}),
     "exponent in ranks that does not fall from 1": Variant({1: 8.0}),
     "little scatter (3 %)": Variant({2: math.log(0.03)}),
     "growth steeper than linear kept": Variant(replaced={"after_transient": lambda scales, _: [*range(len(scales))]}),

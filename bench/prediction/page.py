@@ -47,20 +47,21 @@ Removed, because they did not pay on left-out owners: families of curves (closed
 capacity, the universal scalability law, each with and without a lock) and their weights; exponents by kind of figure
 and in ranks of one client (mean 0.460, and 0.490 if the exponent wanders; the whole model of that time had 0.458);
 exponents by kind of file system (IO500 1.42 to 1.40, CubeFS 1.53 to 1.66); heavy tails (Student's t); counters of
-clients' processors. With the other tables in the population: an exponent that falls to a fitted one instead of 0 (mean
-0.533, with 0 0.532); separate laws for clients and for processes of a client (CubeFS from one size, mean 0.56 to
-0.78); asymptotic bounds of one client and of the servers, both unknown (mean 0.542; other tables from one size 1.74 to
-1.54, but fewer figures of the real CephFS within 20 %); an exponent that falls linearly with the logarithm of ranks
-(mean 0.522, but saturated rates are forecast to fall). All of these were tried on the same systems, so the results of
-the whole model are slightly better than they will be on new data.
+clients' processors. With the other tables in the population, and differences in exponents that do not wander: an
+exponent that falls to a fitted one instead of 0 (mean 0.533, with 0 0.532); separate laws for clients and for
+processes of a client (CubeFS from one size, mean 0.56 to 0.78); asymptotic bounds of one client and of the servers,
+both unknown (mean 0.542; other tables from one size 1.74 to 1.54, but fewer figures of the real CephFS within 20 %);
+an exponent that falls linearly with the logarithm of ranks (mean 0.522, but saturated rates are forecast to fall). All
+of these were tried on the same systems, so the results of the whole model are slightly better than they will be on new
+data.
 """
 _MODEL = """## The model
 
 The logarithm of a rate grows with the logarithm of the ranks. The exponent falls slowly from 1 to 0; file systems
-differ in it by a random amount, whose size is fitted to many systems (empirical Bayes,
-`src/strakes/predict/population.toml`), and the sizes that were measured show it for one system. The rate grows no more
-steeply than in the last step measured, nor than linear. Counters and data sheets cap it. A time is the number of ranks
-(or of files, if it changes) divided by a rate: Little's law.
+differ in it by a random amount that changes slowly with the ranks (Ornstein-Uhlenbeck process). Its size is fitted to
+many systems (empirical Bayes, `src/strakes/predict/population.toml`), and the sizes that were measured show it for one
+system. The rate grows no more steeply than in the last step measured, nor than linear. Counters and data sheets cap it.
+A time is the number of ranks (or of files, if it changes) divided by a rate: Little's law.
 
 The data do not show how systems grow with targets and with files: those exponents are set by hand, with a wide
 interval. No forecast sees locks or limits that had no effect yet at the sizes that were measured. The scatter contains

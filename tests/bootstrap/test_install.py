@@ -156,25 +156,35 @@ def python_only(tmp_path: Path, *programs: str) -> str:
     return path
 
 
-def test_an_interrupted_first_use_reports_it_and_exits_with_130(checkout: Checkout, tmp_path: Path) -> None:
-    path = python_only(tmp_path, "c++", "sleep")
-    slow = Path(path) / "python3"
-    slow.unlink()
-    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"*) sleep 60;; esac\nexec {sys.executable} "$@"\n')
+@pytest.mark.parametrize("complete", [False, True])
+def test_an_interruption_is_reported_and_leaves_a_complete_environment_in_use(
+    checkout: Checkout, tmp_path: Path, complete: bool
+) -> None:
+    python = checkout.install()
+    step, mode, slow = "Python packages", ["--dev"], python
+    if not complete:
+        (checkout.path / ".venv" / "strakes.stamp").rename(checkout.path / ".venv" / "bootstrap.unfinished")
+        step, mode = "virtual environment (Python 3", []
+        slow = Path(python_only(tmp_path, "c++")) / "python3"
+        slow.unlink()
+    shutil.copy(sys.executable, python.parent / "python3")
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"* | *"-m pip"*) sleep 60;; esac\nexec {sys.executable} "$@"\n')
     slow.chmod(0o755)
-    process = subprocess.Popen(
-        ["bash", checkout.path / "bootstrap" / "install", checkout.path, checkout.path / ".venv"],
-        env={**NO_INSTALL, "PATH": path},
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    said = ""
-    while "virtual environment" not in said:
-        said += process.stderr.read(1)
-    os.killpg(process.pid, signal.SIGTERM)
-    said += process.communicate(timeout=60)[1]
-    assert "interrupted; run the same command again to continue" in said
-    assert process.returncode == 130
+    for _ in range(2):  # the second call continues where the first one was interrupted
+        process = subprocess.Popen(
+            ["bash", checkout.path / "bootstrap" / "install", checkout.path, checkout.path / ".venv", *mode],
+            env={**NO_INSTALL, "PATH": f"{python.parent}:{tmp_path / 'bin'}:{os.defpath}"},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        said = ""
+        while step not in said and process.poll() is None:
+            said += process.stderr.read(1)
+        os.killpg(process.pid, signal.SIGTERM)
+        said += process.communicate(timeout=60)[1]
+        assert "interrupted; run the same command again to continue" in said
+        assert process.returncode == 130
+        assert checkout.is_fresh() == complete

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -19,9 +20,10 @@ Family = Literal["mpich", "openmpi"]
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
-# ./dev setup installs MPICH in a checkout. A wheel is built without MPI, so installing it again does not help.
+_PIP = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
+# Without its stamp, an environment is built again. A wheel is built without MPI: installing it again does not help.
 GET_MPI = (
-    f"run {_CHECKOUT}/dev setup, which installs MPICH and builds the engine for it, or {_BUILD}"
+    f"run {_PIP} 'mpich>=5' && rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor, or {_BUILD}"
     if (_CHECKOUT / "dev").is_file()
     else f"install strakes from its source instead of a wheel, which has no engine for MPI, and {_BUILD}"
 )

@@ -12,6 +12,7 @@ import pytest
 
 from interop.conftest import MakeRun, make_run
 from strakes.cli.main import run as strakes
+from strakes.runs.run import Run
 from strakes.survey.compare_fail_on import parse_fail_on
 from strakes.survey.history_judge import FEWEST, History, HistoryPoint, HistorySeries, failures, judged
 
@@ -167,21 +168,37 @@ def test_ten_runs_show_a_large_change_among_many_figures_and_no_small_one() -> N
     assert {one.verdict for one in fallen} == {"SLOWER"}
 
 
+def change_amounts(run: Run, times: int) -> None:
+    """Change the amounts of work of a stored run, as a survey chooses them anew each time."""
+    path = run.path / "cells.jsonl"
+    cells = [json.loads(line) for line in path.read_text().splitlines()]
+    for cell in cells:
+        cell["fingerprint"] = f"{times:016}"
+        for phase in cell["plan"]["phases"]:
+            phase |= {key: phase[key] * times for key in ("block_bytes", "items") if key in phase}
+            if "seconds" in (phase.get("stop") or {}):
+                phase["stop"]["seconds"] *= times
+    path.write_text("".join(json.dumps(cell) + "\n" for cell in cells))
+
+
 def test_runs_with_different_amounts_have_separate_series(
     make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for day in range(3):
         make_run(day=day)
     for day in (3, 4):
-        path = make_run(day=day).path / "cells.jsonl"
-        path.write_text(path.read_text().replace('"fingerprint":"', '"fingerprint":"f'))
-    newest = make_run(day=5)
+        change_amounts(make_run(day=day), 4)
+    change_amounts(make_run(day=5), 2)
+    change_amounts(alone := make_run(day=6), 64)
+    newest = make_run(day=7)
     target = newest.manifest["target"]
     assert strakes(["runs", "history", target, "--json", "-"]) == 0
     (history,) = json.loads(capsys.readouterr().out)["histories"]
     sizes: dict[str, list[int]] = {}
     for one in history["series"]:
         sizes.setdefault(one["cell"], []).append(len(one["points"]))
-    assert {tuple(each) for each in sizes.values()} == {(2, 4)}
+    assert {tuple(each) for each in sizes.values()} == {(2, 5)}
+    assert history["left_out"] == [alone.id]
     assert strakes(["runs", "history", "survey"]) == 0
-    assert f"--like {newest.id}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"--like {newest.id}" in said and f"no other run did similar amounts of work: {alone.id}" in said

@@ -29,13 +29,11 @@ from strakes.stats.ratios import (
 )
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
-from strakes.survey.compare_work import alike, amount_ratio, in_both
+from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
 # Largest acceptable load per processor before a run: each process still gets 50 %. An earlier run leaves less load.
 _OVERLOAD = 2.0
-# Compared amounts of work differ at most by this factor. Their rates then differ far less than the margin of SAME.
-_ALIKE_TIMES = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 # Kinds of runs in which a pilot chooses the amounts of work, so that repeating the command may do different work.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
@@ -219,7 +217,7 @@ def _withheld(
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
     like = _like(a[0], str(b[0].manifest["target"]))
     pairs = [pair for of_run in matches for pair in of_run if not pair[0].imported]
-    far = [own for own, other in pairs if amount_ratio(own, other) > _ALIKE_TIMES]
+    far = [own for own, other in pairs if amount_ratio(own, other) > ALIKE_TIMES]
     unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
     if unequal:
         text = gettext(
@@ -227,7 +225,7 @@ def _withheld(
             "so there is no verdict on them. To measure with equal amounts: {command}",
             unequal=len(unequal),
             all=len(rows),
-            factor=f"{_ALIKE_TIMES:g}",
+            factor=f"{ALIKE_TIMES:g}",
             command=like,
         )
         reasons.append(text)

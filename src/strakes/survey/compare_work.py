@@ -13,6 +13,9 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
+# Compared amounts of work differ at most by this factor. Their rates then differ far less than the margin of SAME.
+ALIKE_TIMES = 2.0
+
 
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
@@ -85,6 +88,14 @@ def amount_ratio(own: Cell, other: Cell) -> float:
         )
         ratio = max([ratio, *(max(pair) / min(pair) for pair in amounts if min(pair) > 0)])
     return ratio
+
+
+def same_work(own: Cell, other: Cell) -> bool:
+    """Return whether two cells with the same key did the same work, in amounts that differ at most ALIKE_TIMES."""
+    if own.imported or own.fingerprint == other.fingerprint:
+        return own.fingerprint == other.fingerprint
+    pairs, _ = alike([own], [other], (), any_amount=True)
+    return bool(pairs) and amount_ratio(own, other) <= ALIKE_TIMES
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:

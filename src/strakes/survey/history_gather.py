@@ -16,7 +16,7 @@ from strakes.runs.run import Run, RunSummary, told_as_damage
 from strakes.runs.store import Store
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
-from strakes.survey.compare_work import SIZES
+from strakes.survey.compare_work import SIZES, same_work
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
 # Units of measures that get a verdict. The load of the machine, for example, gets none.
@@ -53,8 +53,8 @@ def _history(
     members: Sequence[tuple[RunSummary, Run]],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    # Rates depend on the amount of work, so a cell has one series for each of its plans. The newest series is last.
-    found: dict[str, dict[str, list[tuple[HistoryPoint, CellEstimate, str]]]] = {}
+    # Rates depend on the amount of work, so a cell may have several series. The newest series is last.
+    found: dict[str, list[list[tuple[HistoryPoint, CellEstimate, Cell]]]] = {}
     whole: list[str] = []
     for summary, run in members:
         try:
@@ -66,27 +66,28 @@ def _history(
         whole.append(run.id)
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
         for one in estimates:
-            if one.unit in _FIGURES:
+            if one.unit in _FIGURES and (cell := cells.get(one.id.rsplit(":", 1)[0])):
                 point = HistoryPoint(run.id, when, one.median, one.low, one.high)
-                cell = cells.get(one.id.rsplit(":", 1)[0])
-                plans = found.setdefault(one.id, {})
-                plan = cell.fingerprint if cell else ""
-                plans[plan] = [*plans.pop(plan, ()), (point, one, _amount(cell))]
+                of_cell = found.setdefault(one.id, [])
+                own = next((every for every in of_cell if same_work(every[0][2], cell)), [])
+                of_cell[:] = [*(every for every in of_cell if every is not own), [*own, (point, one, cell)]]
     series = []
-    for identifier, plans in found.items():
-        for number, every in enumerate(plans.values(), start=1):
-            _, about, amount = every[-1]
-            if number == len(plans) or len(every) > 1:
+    for identifier, of_cell in found.items():
+        for number, every in enumerate(of_cell, start=1):
+            _, about, cell = every[-1]
+            if number == len(of_cell) or len(every) > 1:
                 points = tuple(point for point, *_ in every)
-                of = amount if len(plans) > 1 else ""
+                of = _amount(cell) if len(of_cell) > 1 else ""
                 series.append(HistorySeries(identifier, about.settings, about.unit, points, of))
     last = members[-1][0]
-    return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series))
+    shown = {point.run for one in series for point in one.points}
+    missing = tuple(run for run in whole if run not in shown)
+    return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series), missing)
 
 
-def _amount(cell: Cell | None) -> str:
+def _amount(cell: Cell) -> str:
     """Return the data, files or seconds of a cell's first phase as text, or "" for an imported cell."""
-    if cell is None or cell.imported:
+    if cell.imported:
         return ""
     phase = dict[str, Any](cell.plan.to_json())["phases"][0]
     return settings_text({key: phase[key] for key in SIZES if phase.get(key, 1) != 1})

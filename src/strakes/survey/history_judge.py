@@ -69,7 +69,10 @@ class HistorySeries:
 
 @dataclass(frozen=True)
 class History:
-    """All runs of one measurement (with one fingerprint), oldest first."""
+    """All runs of one measurement (with one fingerprint), oldest first.
+
+    ``left_out``: runs without a point in ``series``, since no other run did the same work in a similar amount.
+    """
 
     fingerprint: str
     kind: str
@@ -77,6 +80,7 @@ class History:
     target: str
     runs: tuple[str, ...]
     series: tuple[HistorySeries, ...]
+    left_out: tuple[str, ...] = ()
 
 
 # Minimum number of runs to detect a level shift.

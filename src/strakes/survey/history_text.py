@@ -9,6 +9,7 @@ from typing import Any
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.report.numbers import show
+from strakes.survey.compare_work import ALIKE_TIMES
 from strakes.survey.history_judge import NO_CHANGE, History, HistorySeries
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -46,15 +47,17 @@ def _block(history: History) -> str:
     width = min(60, max(len(_name(series)) for series in shown))
     lines += [_line(series, width) for series in shown]
     if len(undecided) > _MOST_UNDECIDED_LINES:
-        lines.append(f"  {len(undecided) - _MOST_UNDECIDED_LINES} more are INCONCLUSIVE: --json has them all")
+        lines.append(f"  {len(undecided) - _MOST_UNDECIDED_LINES} more are INCONCLUSIVE: --json FILE has them all")
     if len(steady) > _MOST_STEADY_LINES:
-        lines.append(f"  {len(steady) - _MOST_STEADY_LINES} more show no change: --json has them all")
+        lines.append(f"  {len(steady) - _MOST_STEADY_LINES} more show no change: --json FILE has them all")
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
+    if history.left_out:
+        lines.append(f"  On no line, since no other run did similar amounts of work: {', '.join(history.left_out)}")
     if any(series.amount for series in history.series):
         lines.append(
-            "  Runs with different amounts of work are on different lines. "
+            f"  Amounts of work that differ more than {ALIKE_TIMES:g} times have own lines, a single older run none. "
             f"To repeat the newest run with its amounts: strakes {what} {history.target} --like {history.runs[-1]}"
         )
     return "\n".join(lines)

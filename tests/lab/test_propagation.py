@@ -16,7 +16,7 @@ import pytest
 import strakes.lab
 from conftest import wait_for
 from mounts import tmpfs_mounted
-from strakes.lab.device import detach_below
+from strakes.lab.device import detach_below, loops_below
 
 LAB = Path(strakes.lab.__file__).parent
 # A program that keeps writing the mounts of its namespace to a file.
@@ -108,6 +108,9 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
         pytest.skip(f"no loop device: {done.stderr}")
     loop = done.stdout.strip()
     try:
+        with tmpfs_mounted(place=tmp_path):  # as in another root, the same path leads to another file
+            (tmp_path / "image").touch()
+            assert loops_below(tmp_path) == ()
         subprocess.run(["mount", loop, str(where)], check=True)
         script = f"cd {where if used else '/'} && exec sleep 60"
         apart = ["unshare", *processes, "--mount", "--propagation", "private", "sh", "-c", script]

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,6 +28,7 @@ from strakes.targets.mountinfo import mounts_of
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
+_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
 # If a device is still busy after this number of seconds, it is also unmounted in other mount namespaces.
 _SOON_S = 1.0
 
@@ -92,7 +95,7 @@ def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -
 def loops_below(directory: Path) -> tuple[str, ...]:
     """Return the loop devices (loop3) on files in a directory. Loop devices on top of other ones come first."""
     backing = _backing_files()
-    lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/")]
+    lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/") and _is_on(loop, file)]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
     return tuple(sorted(upper) + sorted(lower))
 
@@ -131,7 +134,7 @@ def _attach(site: LabSite, file: Path) -> Path:
         if done.status == 0:
             return Path(done.stdout.strip())
         for loop, backing in _backing_files().items():
-            if backing == str(file):
+            if backing == str(file) and _is_on(loop, backing):
                 _detach(loop)
     raise EnvironmentLacksError(
         f"{site.name} cannot be started: no loop device",
@@ -170,6 +173,18 @@ def _backing_files() -> dict[str, str]:
         with suppress(OSError):
             files[loop.name] = (loop / "loop/backing_file").read_text().strip().removesuffix(" (deleted)")
     return files
+
+
+def _is_on(loop: str, file: str) -> bool:
+    """Return whether a loop device is on this file, not on one of another mount namespace with an equal path."""
+    with suppress(OSError), open(f"/dev/{loop}", "rb") as device:
+        info = fcntl.ioctl(device, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64_BYTES))
+        directory = os.stat(os.path.dirname(file))
+        # A removed file has no inode to compare.
+        inode = os.stat(file).st_ino if os.path.exists(file) else None
+        own_device, own_inode = struct.unpack_from("=QQ", info)
+        return own_device == directory.st_dev and inode in (None, own_inode)
+    return False
 
 
 def _detach(loop: str) -> None:

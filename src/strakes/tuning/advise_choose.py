@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,6 +11,7 @@ from strakes.base.units import format_bytes, typed_seconds
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
+from strakes.report.answer_text import answer_text
 from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, times_to_decide
 from strakes.studies.compose import level_text
 from strakes.studies.overview import along, usual_cells
@@ -182,8 +183,8 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
         gain = _interval(answer.against, f"ratio of {best} to {phase.files} files")
         return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
     if answer.grade == "undecided":
-        why = f"not decided; leaning to {best} files, {ratio}"
-        return [Unknown(phase.name, "files", why, *_more(answer, command))]
+        labels = {one: f"{name} files" for one, name in names.items()}
+        return [Unknown(phase.name, "files", _as_surveyed(answer, labels), *_more(answer, command))]
     reason = f"keep {phase.files} files: no other is faster ({answer.grade})"
     return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence)]
 
@@ -233,8 +234,8 @@ def _level(
         return Unknown(phase.name, what, f"too few runs compare its settings{about}", command, 2)
     best = results.get(answer.measure)
     if answer.grade == "undecided":
-        leaning = _text(factor, best)
-        return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
+        labels = {cell.id: _text(factor, cell) for cell in cells}
+        return Unknown(phase.name, what, f"{_as_surveyed(answer, labels)}{about}", *_more(answer, command))
     # The measured level nearest to the application's present value stands for that value.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
@@ -257,6 +258,13 @@ def _text(factor: str, cell: Measured) -> str:
 
 def _interval(versus: Comparison, of: str) -> IntervalOf:
     return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
+
+
+def _as_surveyed(answer: Answer, labels: Mapping[str, str]) -> str:
+    """Return an answer in the words of the survey. ``labels``: measure -> displayed option."""
+    others = tuple(replace(one, option=labels[one.measure]) for one in answer.others)
+    against = replace(answer.against, option=labels[answer.against.measure])
+    return answer_text(replace(answer, chosen=labels[answer.measure], others=others, against=against, remark=""))
 
 
 def _more(answer: Answer, command: str) -> tuple[str, float]:

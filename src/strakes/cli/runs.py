@@ -44,9 +44,10 @@ def history(
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
     Runs with the same DIR and options are one repeated measurement. As in strakes compare, a figure's amounts of work
-    may differ up to 2 times; others have a line of their own. NAME selects measurements of that name, such as survey, transfer-size or ior; a path selects those of that
-    directory. A figure is SLOWER or FASTER when its level changed. An outlier does not count as a change. The test
-    needs at least ten runs, five of them after the change; it is corrected for the number of figures.
+    may differ up to 2 times; others have a line of their own. NAME selects measurements of that name, such as survey,
+    transfer-size or ior; a path selects those of that directory. A figure is SLOWER or FASTER when its level changed.
+    An outlier does not count as a change. The test needs at least ten runs, five of them after the change; it is
+    corrected for the number of figures.
     """
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict

@@ -214,9 +214,10 @@ def _not_measured(portrait: Portrait) -> list[str]:
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
         # If other cells measured each of the settings, name the combination.
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
-        settings.setdefault(gettext(cell.reason), {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
-    for reason, names in settings.items():
-        clause, title = _CLAUSE.split(reason)[0], gettext(", ").join(names)
+        clause = _CLAUSE.split(gettext(cell.reason))[0]
+        settings.setdefault(clause, {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
+    for clause, names in settings.items():
+        title = gettext(", ").join(names)
         missing.append(gettext("{title}: {text}", title=title, text=clause) if names else clause)
     return missing
 

@@ -15,7 +15,7 @@ from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
 from strakes.report.words import PATTERNS
 from strakes.studies.compose import WRITE_AND_READ, ask, lines, operation_of
-from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
@@ -70,7 +70,7 @@ class AccessPatterns(Study):
                 if size <= amount:
                     yield self._cell(context, pattern, size, amount, context.team, "requests")
                 else:
-                    yield self.skipped(TOO_LARGE, pattern=pattern, transfer_bytes=size)
+                    yield self.skipped(context.too_little(size, context.team), pattern=pattern, transfer_bytes=size)
         # Each client moves the amount that fits with the largest number of clients, so that only this number varies.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // 32)  # published: 32 objects per client

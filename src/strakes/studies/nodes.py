@@ -39,7 +39,7 @@ class NodesStudy(Study):
         """Return a cell for each number of nodes, with equal numbers of ranks per node. Skipped on a single node."""
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
-            return [self.skipped(reason, nodes=1)]
+            return [self.skipped(reason, nodes="several")]
         each = min(context.nodes.values())
         return [self._cell(context, number, each) for number in levels(len(context.nodes))]
 

@@ -14,7 +14,7 @@ from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.stats.grades import GOOD_ENOUGH
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, lines, rates
-from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study, power_of_two_at_most
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
 from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
 
@@ -101,7 +101,7 @@ class Overview(Study):
         ranks = ranks or context.team
         each = total // ranks
         if FEWEST_CALLS * size > each or each % size:
-            return self.skipped(TOO_LARGE, transfer_bytes=size)
+            return self.skipped(context.too_little(FEWEST_CALLS * size, ranks), transfer_bytes=size)
         settings: dict[str, Setting] = {
             "transfer_bytes": size,
             "ranks": ranks,

@@ -11,7 +11,7 @@ from strakes.model.phases import StreamPhase
 from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Results
 from strakes.studies.compose import WRITE_AND_READ, ask_level, bars
-from strakes.studies.study import BANDWIDTH, TOO_LARGE, Cells, Context, Study
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
@@ -38,7 +38,7 @@ class Stream(Study):
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:
                 settings: dict[str, Setting] = {"block_bytes": block, "ranks": ranks}
                 if block > amount:
-                    yield self.skipped(TOO_LARGE, **settings)
+                    yield self.skipped(context.too_little(block, ranks), **settings)
                     continue
                 count, stop = amount // block, context.stonewall()
                 write = StreamPhase("write", "write", block, count, sync="fsync", stop=stop)

@@ -37,8 +37,6 @@ YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
 # Remedy for findings whose interval is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
-# Reason for skipping a cell with too large requests. It has no amount, so that reports can group such cells.
-TOO_LARGE = "needs more data per rank than fits here"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
 
@@ -126,6 +124,14 @@ class Context:
         power = power_of_two_at_most(most)
         quarters = power if self.full or power < multiple_of else int(4 * most / power) * (power // 4)
         return max(64 * KIB, quarters)
+
+    def too_little(self, needed: int, ranks: int) -> str:
+        """Return why ranks have fewer than ``needed`` bytes each, without an amount: reports group equal reasons."""
+        if self.data_per_rank is not None:
+            return "a larger --data-per-rank is needed"
+        if needed > min(self.max_bytes / ranks, GIB):
+            return "needs more data per rank than fits here"
+        return "a larger --budget is needed: in this one, phases are too short for such requests"
 
     def items(self, ranks: int) -> int:
         """Return the number of files per rank that one phase can create, or the share of the requested total."""

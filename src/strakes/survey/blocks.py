@@ -50,8 +50,9 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
     for cell in lacking:
-        needed = f"the next comparison needs {options[cell.study]}"
-        session.writer.append_event(CellDropped(cell.key, needed, schedule.runs(cell.key)))
+        runs = schedule.runs(cell.key)
+        often = {0: "", 1: "only once, and "}.get(runs, f"only {runs} times, and ")
+        session.writer.append_event(CellDropped(cell.key, f"{often}a comparison needs {options[cell.study]}", runs))
 
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:

@@ -24,20 +24,22 @@ def test_arguments_reach_the_command_unchanged(checkout: Checkout) -> None:
     assert (called.returncode, called.stderr) == (0, "")
 
 
-def test_it_works_through_a_symbolic_link_and_from_any_directory(checkout: Checkout, tmp_path: Path) -> None:
+def test_it_works_through_a_symbolic_link_and_from_any_directory_despite_cdpath(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     python = checkout.install()
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin" / "strakes"
     link.symlink_to(os.path.relpath(checkout.path / "strakes", link.parent))
-    assert checkout.strakes("runs", through=link, cwd=Path("/")).stdout.splitlines()[0] == str(python)
-
-
-def test_it_works_with_a_relative_path_and_a_misleading_cdpath(checkout: Checkout, tmp_path: Path) -> None:
-    python = checkout.install()
-    called = checkout.strakes(
-        "runs", through=Path(checkout.path.name) / "strakes", cwd=tmp_path, environment={"CDPATH": "/usr:/"}
-    )
-    assert called.stdout.splitlines()[0] == str(python)
+    relative = Path(checkout.path.name) / "strakes"
+    for through, cwd, cdpath in ((link, Path("/"), ""), (relative, tmp_path, "/usr:/")):
+        called = checkout.strakes("runs", through=through, cwd=cwd, environment={"CDPATH": cdpath})
+        assert called.stdout.splitlines()[0] == str(python)
+    # Commands are printed as the user called strakes, unless the user's PATH leads here.
+    python.write_text('#!/bin/sh\necho "$STRAKES_CALLED"\n')
+    assert checkout.strakes("runs", through=relative, cwd=tmp_path).stdout == "a\\ checkout\\ with\\ spaces/strakes\n"
+    on_path = {"PATH": f"{link.parent}:{os.environ['PATH']}"}
+    assert checkout.strakes("runs", through=link, environment=on_path).stdout == "\n"
 
 
 def edited(name: str) -> Callable[[Path], object]:

@@ -8,12 +8,10 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-import click
-
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shell_line
 from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, prints_summary, write_json
-from strakes.cli.say import remark
+from strakes.cli.say import remark, say_text
 
 
 @command_named("accept", budget_s="3m")
@@ -70,7 +68,7 @@ def command(
         warnings: list[str] = []
         with suppress(StrakesError):  # print the verdicts even without the report
             warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
-        click.echo(render(document, warnings))
+        say_text(render(document, warnings))
     write_json(sampling.json, document)
     if from_run is None or sampling.html is not None:
         lost = _attempt("report", lambda: write_report(portrait(), run, sampling.html), f"strakes report {run.id}")

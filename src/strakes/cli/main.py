@@ -27,7 +27,7 @@ from strakes.base.foreign_text import for_terminal, without_secrets
 from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
 from strakes.base.units import format_bytes
 from strakes.base.version import __version__
-from strakes.cli.say import broken, remark
+from strakes.cli.say import as_called, broken, remark
 from strakes.cli.signals import orderly_signals
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
     """Print an error and the notes of its original exception ``cause``. Return the exit status."""
     notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
     for line in (*error.lines(), *notes):
-        click.echo(broken(for_terminal(line), sys.stderr), err=True)
+        click.echo(broken(as_called(for_terminal(line)), sys.stderr), err=True)
     return error.exit_status
 
 

@@ -8,13 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
 from strakes.base.errors import InterruptedByUser
 from strakes.base.foreign_text import command_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, prints_summary, write_json
 from strakes.cli.progress import LiveProgress
+from strakes.cli.say import say_text
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
 from strakes.survey.request import Request
@@ -87,7 +86,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
                 written = report_path(run, report.html)
         finally:  # print the findings even without the report
             if printed:
-                click.echo(render_summary(portrait, written))
+                say_text(render_summary(portrait, written))
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None

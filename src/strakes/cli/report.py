@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import OUTPUT, Output, Report, StoredRun, TextOutput, argument, command_named, option
+from strakes.cli.say import say_text
 
 
 @command_named("report")
@@ -24,7 +25,7 @@ def command(run: StoredRun, report: Report) -> int:
     stored = Store().open(run)
     if conclude(stored, report) and (answers := stored.answers) is not None:
         with told_as_damage(stored):
-            click.echo(f"\n{render(answers)}")
+            say_text(f"\n{render(answers)}")
     return 0
 
 

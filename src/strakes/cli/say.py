@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TextIO
@@ -10,15 +12,34 @@ import click
 
 from strakes.base.foreign_text import for_terminal
 
+# How the user called strakes, if not as "strakes": set by the script of a checkout.
+_CALLED = os.environ.get("STRAKES_CALLED", "")
+# Each command has a module in this directory.
+_COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
+
+
+def as_called(text: str, called: str = _CALLED) -> str:
+    """Return a text whose commands begin with the program as it was called, so that they can be pasted.
+
+    >>> as_called("strakes cannot see it. Next: strakes survey DIR", "./strakes")
+    'strakes cannot see it. Next: ./strakes survey DIR'
+    """
+    return re.sub(rf"(?<![\w./-])strakes(?= (?:{_COMMANDS})\b)", lambda _: called, text) if called else text
+
+
+def say_text(text: str, *, err: bool = False) -> None:
+    """Print a text whose control characters are already escaped."""
+    click.echo(as_called(text), err=err)
+
 
 def say(text: object = "", *, err: bool = False) -> None:
     """Print one line."""
-    click.echo(for_terminal(text), err=err)
+    say_text(for_terminal(text), err=err)
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
     """Print one line. On a narrow terminal, wrap it between words and indent the following lines."""
-    click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
+    click.echo(broken(as_called(for_terminal(text)), sys.stdout, indent=indent))
 
 
 def remark(text: str) -> None:

@@ -26,7 +26,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import say, say_sentence
+from strakes.cli.say import say, say_sentence, say_text
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
@@ -157,7 +157,7 @@ def reproduce(
         done.insert(0, (analyse(run), run, part.html))
     portraits = [portrait for portrait, _, _ in done]
     if write_json(sampling.json, to_document(chosen, portraits)):
-        click.echo(render(chosen, portraits, [str(report_path(run, html)) for _, run, html in done]))
+        say_text(render(chosen, portraits, [str(report_path(run, html)) for _, run, html in done]))
     for portrait, run, html in done:
         write_report(portrait, run, html)
     return 0

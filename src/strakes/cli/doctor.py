@@ -71,7 +71,7 @@ def examine() -> Iterator[MachineCheck]:
 
     names = dict(zip(("engine for MPI", "engine for the site's MPI"), mpi_engines(), strict=True))
     finders: dict[str, Callable[[], str]] = {name: partial(mpi, path) for name, path in names.items()}
-    finders |= {"launcher mpi": launcher, "launcher slurm": lambda: str(find_srun())}
+    finders |= {"launcher mpi": launcher, "launcher slurm": lambda: f"{find_srun()}, for {find_mpi_engine().name}"}
     for name, find in finders.items():
         try:
             yield MachineCheck(name, "ok", find())

@@ -75,8 +75,9 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
     """Return the plan keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
-        why = f"{block} % {transfer}"
-        raise options.wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
+        why, remedy = f"{block} % {transfer}", f"For example: -b {max(1, block // max(1, transfer)) * max(1, transfer)}"
+        what = "the block size (-b) must be a multiple of the transfer size (-t)"
+        raise options.wrong("ior", what, why=why, remedy=remedy)
     api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
         raise options.wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")

@@ -139,7 +139,8 @@ class Store:
             before = int(latest[1] or 0)
             if before < len(runs):
                 return runs[-1 - before]
-            raise BadInputError(f"no run {run!r} in the store", why=f"the store has {counted(len(runs), 'run')}")
+            why, remedy = f"the store has {counted(len(runs), 'run')}", f"The oldest is latest~{len(runs) - 1}."
+            raise BadInputError(f"no run {run!r} in the store", why=why, remedy=remedy)
         matches = [summary for summary in runs if run and summary.id.startswith(run)]
         if len(matches) == 1:
             return matches[0]
@@ -158,8 +159,9 @@ class Store:
         if not alike:
             what, where = "no run with this directory and these options can be resumed", str(self.root)
             raise BadInputError(what, where=where, remedy=f"Start a run without --resume. {_LIST_THEM}")
-        state = "still in progress" if alike[-1].status == "running" else "complete"
-        remedy = f"Wait until the run ends, or see its results: strakes report {alike[-1].id}"
+        state, remedy = "still in progress", "Wait until it ends."
+        if alike[-1].status == "complete":
+            state, remedy = "complete", f"Measure again without --resume, or see it: strakes report {alike[-1].id}"
         raise BadInputError(f"the last such run is {state}", where=alike[-1].id, remedy=remedy)
 
     def _new_directory(self, name: str) -> Path:

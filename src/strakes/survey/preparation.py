@@ -74,17 +74,13 @@ def limits(
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else items_cap  # btrfs and others do not count inodes
     max_items = int(min(FREE_SHARE * free_inodes, items_cap))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
-        free = (
-            f"{format_bytes(facts['free_bytes'])} and {counted(free_inodes, 'file')} free; strakes uses at most "
-            f"{free_share:.0%} of the bytes"
-        )
-        raise BadInputError(
-            "there is too little free space to measure",
-            where=str(facts["path"]),
-            why=" ".join((free, *facts.get("quotas", ()))),
-            remedy=f"Free at least {format_bytes(_SMALLEST_TARGET_BYTES / CHOSEN_SHARE)} and 100 inodes there, or "
-            "choose another directory.",
-        )
+        what, least = "there are too few free inodes to measure", "100 inodes (each file and directory takes one)"
+        free = f"{counted(free_inodes, 'inode')} free"
+        if max_bytes < _SMALLEST_TARGET_BYTES:
+            what, least = "there is too little free space to measure", format_bytes(_SMALLEST_TARGET_BYTES / free_share)
+            free = f"{format_bytes(facts['free_bytes'])} free; strakes uses at most {free_share:.0%}"
+        why, remedy = " ".join((free, *facts.get("quotas", ()))), f"Free {least} there, or choose another directory."
+        raise BadInputError(what, where=str(facts["path"]), why=why, remedy=remedy)
     return max_bytes, max_items
 
 

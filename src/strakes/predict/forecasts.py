@@ -64,6 +64,8 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
     notes += [
         f"Left out: the limit stated for {PART_NAMES[part]}. A higher rate was measured." for part in evidence.limits
     ]
+    if figure.outermost.from_cache:
+        notes.append("From this node's memory, at least in part: true only of data that the node has just used.")
     if model.transient:
         notes.append(
             "Left out: small sizes, because growth after them is steeper than linear, as from caches or a warm-up."

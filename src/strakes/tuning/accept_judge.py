@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from strakes.base.foreign_text import for_terminal
+from strakes.base.text_width import wrapped
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.model.results import Measured, Results
@@ -16,8 +17,7 @@ from strakes.predict.forecasts import forecast_figures
 from strakes.predict.levels import FigureLevels, Scale
 from strakes.predict.model import COVERAGE
 from strakes.report.numbers import percent, show
-from strakes.report.summary import wrap
-from strakes.stats.grades import GOOD_ENOUGH, Choice, grade
+from strakes.stats.grades import GOOD_ENOUGH, Choice, grade, times_to_decide
 from strakes.studies.compose import log_values
 from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
@@ -256,7 +256,11 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
         held = f"Held back for {percent(share)} of the time by --impact or --neighbour"
         verdict, limits = UNKNOWN, f"{held}; without them the need may be met. {limits}"
     elif verdict == FAIL and estimate.high >= asked.at_least:
-        verdict, limits = UNKNOWN, f"The interval contains the need: give a larger --budget. {limits}"
+        times = times_to_decide(estimate.low / asked.at_least, estimate.high / asked.at_least)
+        verdict, limits = (
+            UNKNOWN,
+            f"The interval contains the need: give about {times:.0f} times the --budget. {limits}",
+        )
     return asked.answer(verdict, reading, limits, (cell.id,))
 
 
@@ -324,6 +328,6 @@ def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
     for answer in document["answers"]:
         lines.append(f"{answer['verdict']:<8} {answer['need']['name']}: {answer['wanted']}")
         found = f"{'forecast' if answer['forecast'] else 'measured'}: {answer['found']}"
-        lines += [f"         {line}" for text in (found, answer["limits"]) for line in wrap(text, WIDTH_COLUMNS - 9)]
+        lines += [f"         {line}" for text in (found, answer["limits"]) for line in wrapped(text, WIDTH_COLUMNS - 9)]
     summary = ", ".join(f"{number} {verdict}" for verdict, number in document["counts"].items() if number)
     return "\n".join(map(for_terminal, [*lines, "", summary]))

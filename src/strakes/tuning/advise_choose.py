@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -96,10 +97,10 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
             outcomes.append(Unknown(phase.name, "who reads", why, needs))
     choices = [one for one in outcomes if isinstance(one, Choice)]
     unknowns = [one for one in outcomes if isinstance(one, Unknown)]
+    directory = shlex.quote(str(results.facts.get("path", "DIR")))
     for place, unknown in enumerate(unknowns):
-        if unknown.times:
-            budget = typed_seconds(unknown.times * budget_s, up=True)
-            unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {budget}")
+        budget = f" --budget {typed_seconds(unknown.times * budget_s, up=True)}" if unknown.times else ""
+        unknowns[place] = replace(unknown, needs=unknown.needs.replace(" DIR", f" {directory}") + budget)
     # A layout applies to reads and writes, so optimise it for the operation of the largest phase.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))

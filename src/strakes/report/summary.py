@@ -233,7 +233,7 @@ def _setting(name: str, level: Setting) -> str:
     if name in ("io", "direct") and level not in ("buffered", False):
         return "O_DIRECT"
     text = level_of(name, level)
-    if name.endswith("_bytes") or name == "io":
+    if name.endswith("_bytes") or name in ("io", "on"):
         return text
     return f"{text} {label_of(name)}" if isinstance(level, str) else f"{label_of(name)} {text}"
 

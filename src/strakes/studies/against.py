@@ -123,7 +123,9 @@ class Against(Study):
             return ()
         a, b = zip(*pairs, strict=True)
         part = Part(gettext("{title}, A to B", title=title), a, b, *self.inner.published_ratio, "arithmetic")
-        return [Claim(f"{self.name}-published-mean", self.name, gettext("the published ratio of the means"), (part,))]
+        low, high = (f"{end:.3g}" for end in self.inner.published_ratio)
+        text = gettext("the published ratio of the means, {low} to {high}", low=low, high=high)
+        return [Claim(f"{self.name}-published-mean", self.name, text, (part,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries of the inner study, separately for each side."""

@@ -95,7 +95,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             settings=settings,
             median=median(values),
             low=interval.low if interval else None,
-            high=interval.high if interval else None,
+            high=min(interval.high, 100.0 if unit == "%" else math.inf) if interval else None,
             confidence=confidence,
             runs=len(values),
             unit=unit,

@@ -110,7 +110,7 @@ class Population(Study):
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
         """Return a finding that compares the number of created files with the planned number."""
-        made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
+        made = _created(cells)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         if made >= planned:
             text = gettext("The population grew to its full size: {files} files were created.", files=f"{made:,}")
@@ -167,7 +167,7 @@ class Population(Study):
             if len(seen) > 1:
                 ends = (seen[0], seen[-1])
                 first, last = (format_value(cell.estimate.median, cell.unit) for cell in ends if cell.estimate)
-                files = f"{int(seen[-1].settings['files']):,}"
+                files = f"{_created(results.where()):,}"
                 text = gettext(message, first=first, last=last, files=files)
                 few = min(len(cell.by_block()) for cell in ends) < SHORTEST
                 verdict: Verdict = "inconclusive" if few else "measured"
@@ -194,6 +194,10 @@ class Population(Study):
             ratio=f"{ratio:.2f}",
         )
         return [self.finding("clean-up", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]
+
+
+def _created(cells: Sequence[Measured]) -> int:
+    return sum(seen.sample.operations for cell in cells for seen in cell.observations)
 
 
 def _steps(files: int) -> list[int]:

@@ -73,14 +73,7 @@ def run_apart(
         os.close(status_for_parent)
         for relay in relays:
             relay.start()
-        status = _Watch(
-            child,
-            status_of_child,
-            patience_s,
-            trouble,
-            explain,
-            limited=limited,
-        ).wait()
+        status = _Watch(child, status_of_child, patience_s, trouble, explain, limited=limited).wait()
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):

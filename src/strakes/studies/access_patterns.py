@@ -31,10 +31,7 @@ _THEIRS = {
 }
 # Titles of figures, by axis and operation.
 _TITLES = {
-    "requests": {
-        "write": "Access patterns: writes by request size",
-        "read": "Access patterns: reads by request size",
-    },
+    "requests": {"write": "Access patterns: writes by request size", "read": "Access patterns: reads by request size"},
     "clients": {
         "write": "Access patterns: writes by clients (ranks of this node)",
         "read": "Access patterns: reads by clients (ranks of this node)",
@@ -216,7 +213,7 @@ class AccessPatterns(Study):
                 ),
             ],
             "reads are faster than writes (published: by about 20 %)": [
-                (gettext("reads to writes, a file per client"), *both, _FASTER),
+                (gettext("reads to writes, a file per client"), *both, _FASTER)
             ],
         }
         return [

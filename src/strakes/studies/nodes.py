@@ -89,13 +89,11 @@ class NodesStudy(Study):
         of = gettext("slowest of {nodes} nodes, relative to the usual rate ({nodes} comparisons)", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         share = f"{median(shares[host]):.0%}"
-        if interval.high < _SLOW_SHARE:
-            message = "{host} is slow: its rate ({operation}) is {share} of the usual rate of the nodes."
-            text = gettext(message, host=host, operation=gettext(operation), share=share)
-            return self.finding(identifier, text, "measured", evidence, shown, tone="bad")
         message = "No node is shown to be slow ({operation}); the slowest, {host}, is at {share} of the usual rate."
+        if slow := interval.high < _SLOW_SHARE:
+            message = "{host} is slow: its rate ({operation}) is {share} of the usual rate of the nodes."
         text = gettext(message, host=host, operation=gettext(operation), share=share)
-        return self.finding(identifier, text, "measured", evidence, shown)
+        return self.finding(identifier, text, "measured", evidence, shown, tone="bad" if slow else "neutral")
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the question "how many nodes are enough?" for each operation."""

@@ -66,10 +66,7 @@ class SmallFiles(Study):
                 what=when,
                 points=((gettext(_PHASES["fill"]), rate / HOUR_S),),
             )
-            for when, rate in (
-                (gettext("before tuning"), BEFORE_PER_HOUR),
-                (gettext("after tuning"), AFTER_PER_HOUR),
-            )
+            for when, rate in ((gettext("before tuning"), BEFORE_PER_HOUR), (gettext("after tuning"), AFTER_PER_HOUR))
         )
         return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 

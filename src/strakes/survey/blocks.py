@@ -15,14 +15,7 @@ from strakes.runs.records import CellDropped, PopulationRemoved
 from strakes.studies.measure_directories import files_kept
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE, WANTED_BLOCKS
 from strakes.survey.schedule import Schedule
-from strakes.survey.session import (
-    LIMIT_FACTOR,
-    SHORTEST_LIMIT_S,
-    Session,
-    note_others,
-    shortest_limit_s,
-    visit_cell,
-)
+from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, note_others, shortest_limit_s, visit_cell
 from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, visit_s
 
 

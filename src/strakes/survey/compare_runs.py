@@ -52,14 +52,7 @@ _Pairs = Sequence[tuple[Cell, Cell]]
 _Row = tuple[list[Measured], list[Measured]]
 
 
-def compare_runs(
-    a: _Runs,
-    b: _Runs,
-    *,
-    margin: float,
-    confidence: float,
-    factors: Sequence[str] = (),
-) -> Comparison:
+def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factors: Sequence[str] = ()) -> Comparison:
     """Return the comparison of runs B with runs A, for the cells that did the same work.
 
     Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that

@@ -24,10 +24,7 @@ _FIGURES = ("B/s", "op/s", "s")
 
 
 def gather(
-    store: Store,
-    name: str = "",
-    target: str = "",
-    left_out: Callable[[StrakesError], None] = lambda _: None,
+    store: Store, name: str = "", target: str = "", left_out: Callable[[StrakesError], None] = lambda _: None
 ) -> list[History]:
     """Return the histories of repeated measurements: at least two runs with the same fingerprint.
 
@@ -49,9 +46,7 @@ def gather(
 
 
 def _history(
-    fingerprint: str,
-    members: Sequence[tuple[RunSummary, Run]],
-    left_out: Callable[[StrakesError], None],
+    fingerprint: str, members: Sequence[tuple[RunSummary, Run]], left_out: Callable[[StrakesError], None]
 ) -> History:
     # Rates depend on the amount of work, so a cell may have several series. The newest series is last.
     found: dict[str, list[list[tuple[HistoryPoint, CellEstimate, Cell]]]] = {}

@@ -132,13 +132,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
         conditions = changed(site.target, cell.knobs)
     visit = make_visit(
-        site,
-        to_run,
-        planned,
-        limit_s,
-        on_progress=on_progress,
-        run_plan=session.request.visit,
-        conditions=conditions,
+        site, to_run, planned, limit_s, on_progress=on_progress, run_plan=session.request.visit, conditions=conditions
     )
     note_unread(site, session.writer, session.progress.note)
     if neighbour is not None:

@@ -36,15 +36,7 @@ from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.request import KIND, TuningRequest
-from strakes.tuning.trial import (
-    Bench,
-    confirmation_of,
-    knob_factors,
-    observed,
-    preparation_of,
-    space_event,
-    usual_of,
-)
+from strakes.tuning.trial import Bench, confirmation_of, knob_factors, observed, preparation_of, space_event, usual_of
 from strakes.tuning.tune_offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities, narrowed, offers
 from strakes.tuning.tune_plans import TrialSize, has_shares, layout_of
 from strakes.tuning.tune_search import Rules, Search, Trial

@@ -14,10 +14,8 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.runs import mpi_family
-from strakes.runs.choice import with_launcher
 from strakes.runs.engine import find_engine
 from strakes.runs.mpi import find_mpiexec
-from strakes.runs.mpi_family import GET_MPI
 
 
 def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -44,14 +42,6 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("STRAKES_ENGINE_MPI", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     return engine
-
-
-def test_launchers_that_are_missing_are_not_offered_without_how_to_get_them(bare: Path) -> None:
-    told = with_launcher("Add --launcher mpi or slurm or command.")
-    assert told.startswith("Add --launcher mpi or slurm or command. This machine lacks what --launcher mpi needs: ")
-    assert GET_MPI in told
-    assert "This machine lacks what --launcher slurm needs: Load the Slurm client" in told
-    assert with_launcher("Start the ranks as processes: --launcher mpi.").endswith(GET_MPI)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from interop.conftest import MakeRun, make_run
 from strakes.cli.main import run as strakes
 from strakes.runs.run import Run
 from strakes.survey.compare_fail_on import parse_fail_on
-from strakes.survey.history_judge import FEWEST, History, HistoryPoint, HistorySeries, failures, judged
+from strakes.survey.history_judge import History, HistoryPoint, HistorySeries, failures, judged
 
 __all__ = ["make_run"]
 
@@ -45,9 +45,7 @@ def test_a_drop_is_slower_and_has_its_day_and_size() -> None:
     assert change.run == "run-12"
     assert change.when.startswith("2026-01-13")
     assert change.ratio == pytest.approx(0.7, rel=0.05)
-
-
-def test_a_longer_time_is_slower() -> None:
+    # Longer times are slower.
     assert judge_one(series(noisy([1.0, 0.6], 12), unit="s")).verdict == "FASTER"
     assert judge_one(series(noisy([0.6, 1.0], 12), unit="s")).verdict == "SLOWER"
 
@@ -56,12 +54,6 @@ def test_the_newest_change_decides_and_changes_before_since_are_ignored() -> Non
     partly_mended = judge_one(series(noisy([1000.0, 500.0, 800.0], 20)))
     assert (partly_mended.verdict, len(partly_mended.changes)) == ("FASTER", 2)
     assert judge_one(series(noisy([1000.0, 600.0], 12)), since=BEGIN + timedelta(days=13)).verdict == "NO CHANGE SHOWN"
-
-
-def test_too_few_runs_are_inconclusive_and_state_how_many_more_are_needed() -> None:
-    found = judge_one(series([1000.0, 1.0, 2.0]))
-    assert (found.verdict, found.changes) == ("INCONCLUSIVE", ())
-    assert f"{FEWEST - 3} more runs" in found.needs
 
 
 def test_noise_alone_seldom_gives_a_change() -> None:

@@ -75,11 +75,11 @@ def test_a_file_system_that_counts_no_inodes_is_not_full() -> None:
     assert limits(facts(file_system="btrfs", total_inodes=0, free_inodes=0), 8 * GIB, full=False)[1] > 1000
 
 
-@pytest.mark.parametrize("changes", [{"free_bytes": 500 * KIB}, {"free_inodes": 20}])
-def test_too_little_room_is_refused_with_the_available_amount(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("lacking", "free"), [("bytes", 500 * KIB), ("inodes", 20)])
+def test_too_little_room_is_refused_with_the_available_amount(lacking: str, free: int) -> None:
     with pytest.raises(BadInputError) as caught:
-        limits(facts(**changes), 8 * GIB, full=False)
-    assert caught.value.why
+        limits(facts(**{f"free_{lacking}": free}), 8 * GIB, full=False)
+    assert ("inodes" in caught.value.what, "20 inodes" in caught.value.why) == (lacking == "inodes",) * 2
     assert caught.value.remedy
 
 

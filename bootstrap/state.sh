@@ -101,11 +101,12 @@ are_ours() {
 }
 
 # CHECKOUT ENVIRONMENT: true if nothing has to be installed. The stamp file has the checkout, the digest of the sources,
-# and "dev" if the packages for development are installed.
+# and "dev" if the packages for development are installed, or "wheel" and the digest of the wheel that is.
 is_fresh() {
-    local stamp=$2/strakes.stamp checkout digest newer
+    local stamp=$2/strakes.stamp checkout digest kind newer
     [[ -x $2/bin/python && -r $stamp ]] || return 1
-    { IFS= read -r checkout && IFS= read -r digest; } <"$stamp" && [[ $checkout == "$1" ]] || return 1
+    { IFS= read -r checkout && IFS= read -r digest && IFS= read -r kind; } <"$stamp" && [[ $checkout == "$1" ]] || return 1
+    [[ $kind != wheel ]] || return 0 # nothing comes from the sources
     newer=$(find "${sources[@]/#/$1/}" -cnewer "$stamp" -print -quit 2>/dev/null)
     [[ $? -ne 127 ]] || return 1
     [[ -z $newer ]] && return

@@ -51,6 +51,12 @@ def edited_long_ago(checkout: Path) -> None:
     os.utime(checkout / "engine/main.cpp", (0, 0))
 
 
+def edited_below_a_wheel(checkout: Path) -> None:
+    edited("engine/main.cpp")(checkout)
+    stamp = checkout / ".venv" / "strakes.stamp"
+    stamp.write_text(stamp.read_text().removesuffix("-\n") + "wheel\n")
+
+
 def without_python(checkout: Path) -> None:
     (checkout / ".venv" / "bin" / "python").unlink()
     (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
@@ -66,6 +72,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
         )
     },
     "older": (edited_long_ago, False),
+    "below a wheel": (edited_below_a_wheel, True),
     "removed": (lambda checkout: (checkout / "engine" / "main.cpp").unlink(), False),
     "only touched": (lambda checkout: (checkout / "engine" / "main.cpp").touch(), True),
     "imported from the checkout": (edited("src/strakes/base/units.py"), True),

@@ -83,7 +83,7 @@ def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     (service,) = model_of(setup).services
     assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)
     assert [node.name for node in model_of(setup).cluster.nodes] == ["na", "nb"]
-    assert setup.pacemaker.properties["stonith-enabled"] == "true"
+    assert [one.then for one in setup.pacemaker.orders] == ["Filesystem-1-3"], "started from left to right"
     assert setup.devices[0].values["hostlist"] == "nb" and setup.devices[0].values["ipaddr"] == "10.3.1.2"
 
 
@@ -91,11 +91,13 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     (tmp_path / "make.pcs.sh").write_text(
         'N1=na; N2=nb\nVIP="10.3.0.10"\npcs cluster setup c $N1 $N2\n'
         "for n in $N1 ${N2}; do\n  pcs stonith create f_$n fence_ipmilan ip=$n-bmc pcmk_host_list=$n\ndone\n"
-        "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP --group=g\n"
-        "na:~ # pcs stonith sbd enable SBD_WATCHDOG_TIMEOUT=7\n"
+        "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP group g --future\n"
+        "pcs constraint location add l regexp%i.* nb -- -INFINITY resource-discovery=never\n"
+        "na:~ # pcs stonith sbd enable device=/dev/a device=/dev/b SBD_WATCHDOG_TIMEOUT=7\n"
     )
     setup = read_plan(tmp_path)
-    assert setup.services[0].group == "g" and setup.sbd["SBD_WATCHDOG_TIMEOUT"] == "7"
+    assert setup.services[0].group == "g" and setup.sbd["SBD_DEVICE"] == "/dev/a;/dev/b"
+    assert [(one.resources, one.score) for one in setup.pacemaker.locations] == [(("ip",), -float("inf"))]
     assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
     assert [one.values["pcmk_host_list"] for one in setup.devices] == ["na", "nb"]
 
@@ -113,8 +115,7 @@ def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_
 
 
 def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(tmp_path: Path) -> None:
-    model = _model(tmp_path / "site", "a.crm", CRM + DANGLING)
-    _require_the_pair(model)
+    _require_the_pair(_model(tmp_path / "site", "a.crm", CRM + DANGLING))
     setup = read_plan(tmp_path / "site")
     assert setup.undefined == ("h names gone", "c names missing", "o2 names c")
     assert "named-but-not-defined" in {one.rule for one in findings(setup)[0]}
@@ -132,13 +133,14 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
 
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
     (tmp_path / "c.crm").write_text(
-        "node 1: na\nprimitive a ocf:pacemaker:Dummy op monitor interval=9 timeout=9 op_params depth=0\n"
-        "location l a rule 2000: pingd number:lt 1000\n"
+        "node 1: na\nprimitive a ocf:pacemaker:controld op monitor interval=9 timeout=9 op_params depth=0\n"
+        "location l /^a$/ rule 2000: pingd number:lt 1000\nlocation m { a } resource-discovery=never -inf: na\n"
     )
     cib = read_plan(tmp_path).pacemaker
     (rule,) = cib.root.iter("rule")
     assert rule.get("score") == "2000" and rule[0].get("operation") == "lt" and rule[0].get("value") == "1000"
-    assert [one.name for one in cib.primitives[0].operations] == ["monitor"]
+    assert cib.primitives[0].operations[0].name == "monitor" and cib.primitives[0].timeout_s("stop") == 100
+    assert [one.resources for one in cib.locations] == [("a",), ("a",)]
 
 
 def test_a_cluster_file_system_is_a_service_of_its_clone(tmp_path: Path) -> None:
@@ -226,13 +228,11 @@ pcs resource update fs op monitor interval=15s timeout=45s
 )
 def test_pcs_adds_the_operations_that_its_commands_do_not_give(tmp_path: Path, flag: str, fs: dict[str, int]) -> None:
     (tmp_path / "setup.sh").write_text(DEFAULTS.format(flag=flag), encoding="utf-8")
-    cib = read_plan(tmp_path / "setup.sh").cib
-    assert cib
+    cib = read_plan(tmp_path / "setup.sh").pacemaker
     times = {one.id: {op.name: op.timeout_s for op in one.operations} for one in cib.primitives}
-    assert times["fs"] == fs
-    assert times["nb"] == {"monitor": 40, "start": 100, "stop": 100}
+    assert times["fs"] == fs and times["nb"] == {"monitor": 40, "start": 100, "stop": 100}
     assert set(times["apc"]) == {"monitor"}
-    assert list(cib.nodes) == ["na", "nb"], "the fencing device names the nodes"
+    assert cib.nodes == ("na", "nb"), "the fencing device names the nodes"
 
 
 def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None
     cib.write_text(cib.read_text().replace("serve-home", "g"))
     (plan / "cluster.toml").unlink()
     model = model_of(read_plan(plan))
-    (service,) = [one for one in model.services if one.name == "g"]
+    service = next(one for one in model.services if one.name == "g")
     assert service.replicated == ("home",) and service.nodes == ("nfs1", "nfs2") and service.addresses
     assert all(node.bmc.address for node in model.cluster.nodes)
     assert any("cluster.toml" in text for text in model.assumed)

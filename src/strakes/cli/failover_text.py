@@ -46,7 +46,8 @@ def print_check(result: Check) -> None:
     numbers += [counted(sum(found.severity == kind for found in result.findings), kind) for kind in _STYLE]
     say(f"{result.where}: {', '.join(numbers)}")
     if result.passed_over:
-        say(f"rules not checked, because the plan has no files for them: {', '.join(result.passed_over)}")
+        without = counted(len(result.passed_over), "rule")
+        say(f"{without} not checked, because the plan has no files for them (--json lists their names)")
 
 
 def print_rehearsal(result: Rehearsal) -> None:

@@ -22,6 +22,8 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     cib, seen = setup.pacemaker, setup.simulated
     # The simulation lacks node attributes that agents set at run time. Resources banned by these count as unknown.
     unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
+    unknown |= {one.id for one in cib.services if one.meta.get("target-role") == "Stopped" or _makes_way(cib, one)}
+    unknown |= _placed_unlike_in_newer_releases(cib)
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
         role = "Promoted" if cib.promotable(one.clone) and not unpromoted else ""
@@ -30,16 +32,31 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
         # Two running copies would destroy data or use the same IP address.
         mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
-        hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
+        shared = ("lvs_support", "unique_clone_address")
+        hashed = one.values.get("clusterip_hash") or any(is_true(one.values.get(name, "false")) for name in shared)
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
-            "is known": yes(one.id in seen.steady.places.keys() - unknown and one.meta.get("target-role") != "Stopped"),
-            "is lost with": lost if single and not _makes_way(cib, one) else [],
+            "is known": yes(one.id in seen.steady.places.keys() - unknown),
+            "is lost with": lost if single else [],
             "needs one node": yes(mount or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
+
+
+def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
+    """Return the services that Pacemaker may place although crm_simulate 2.1.5 starts them nowhere.
+
+    Later releases place by utilization, and place bundles and members of groups in colocations, differently.
+    """
+    if cib.properties.get("placement-strategy", "default") != "default":
+        return {one.id for one in cib.services}
+    bundles = {one.get("id", "") for one in cib.root.iter("bundle")}
+    inner = bundles | {one.id for one in cib.services if one.group}
+    ends = [{name for name, _ in tie.resources} for tie in cib.colocations]
+    members = [one for names in ends if names & inner for name in names for one in cib.ties.members(name)]
+    return {mate.id for one in members for mate in cib.ties.members(one.group or one.id)}
 
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:

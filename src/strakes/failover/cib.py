@@ -166,7 +166,7 @@ class Cib:
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             role = role_of(element.get("role", ""))
-            about = (element.get("id", ""), self._resources_of(element))
+            about = (element.get("id", ""), self.resources_of(element))
             if node := element.get("node"):
                 found.append(Location(*about, (node,), score(element.get("score", "0")), role))
             for rule in element.iterfind("./rule"):
@@ -375,7 +375,8 @@ class Cib:
             values.get("requires", ""),
         )
 
-    def _resources_of(self, element: Xml.Element) -> tuple[str, ...]:
+    def resources_of(self, element: Xml.Element) -> tuple[str, ...]:
+        """Return the ids in a location constraint. Its resource may be a pattern or a set."""
         if element.get("rsc"):
             return (element.get("rsc", ""),)
         pattern = element.get("rsc-pattern")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.known_options import resource_agents
+from strakes.failover.known_options import advised_times, resource_agents
 
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
@@ -120,6 +121,13 @@ class CibBuilder:
         identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
         self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
 
+    def advised_operations(self, element: Xml.Element, words: Words) -> None:
+        """Add the operations that no statement gives, except monitors, with the time-outs that the agent advises."""
+        given = {name for kind, name, _ in words.blocks if kind == "op"}
+        for name, limit in times_of(element.attrib).items():
+            if name not in (*given, "monitor"):
+                self.operation(element, name, {"timeout": f"{limit:g}s"})
+
     def forget_operations(self, identity: str, names: set[str]) -> None:
         """Remove the operations with these names from a resource."""
         element = self.find(identity)
@@ -141,7 +149,9 @@ class CibBuilder:
         self._adopt(clone, [member])
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
-        """Add a constraint; attributes without a value are left out."""
+        """Add a constraint; attributes without a value are left out. ``/X/`` and ``regexp%X`` are patterns of ids."""
+        if pattern := re.fullmatch(r"/(.+)/|regexp%(.+)", attributes.get("rsc", "")):
+            attributes = {**attributes, "rsc": "", "rsc-pattern": pattern[1] or pattern[2]}
         given, number = {key: value for key, value in attributes.items() if value}, len(self._sections["constraints"])
         return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
 
@@ -228,6 +238,12 @@ class CibBuilder:
             if found is None:
                 found = self._add(block, "nvpair", f"{identity}-{tag}-{name}", {"name": name})
             found.set("value", value)
+
+
+def times_of(agent: Mapping[str, str]) -> dict[str, float]:
+    """Return operation -> time-out in seconds that an agent advises; empty for an unknown agent."""
+    kind, unit = agent.get("type", ""), "systemd" if agent.get("class") == "systemd" else ""
+    return {**advised_times(unit or f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
 
 
 def _agent(text: str, standard: str) -> dict[str, str]:

@@ -31,10 +31,17 @@ def cluster(setup: Setup) -> Iterator[Thing]:
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses watchdogs": yes(cib.watchdog_s != 0),
+        "links of Heartbeat": str(len(_links_of_heartbeat(setup.bare("etc/ha.d/ha.cf")))),
         "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
         "statements about unknown resources": setup.undefined,
     }
     yield Thing("cib: the cluster", facts(cib.properties, deduced))
+
+
+def _links_of_heartbeat(ha_cf: str) -> set[str]:
+    """Return the network cards and serial lines in ha.cf. A line with bcast or serial may name several."""
+    rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", ha_cf)
+    return {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
 
 
 def nodes(setup: Setup) -> Iterator[Thing]:
@@ -54,11 +61,13 @@ def membership(setup: Setup) -> Iterator[Thing]:
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
+    totem = setup.corosync.one("totem")
+    rings = len(totem.all("interface")) if totem.get("rrp_mode", "none") != "none" else 1
     deduced: Table = {
         "number of nodes": str(known) if known else "",
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
         "has a device": yes(quorum.all("device")),
-        "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
+        "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
     }

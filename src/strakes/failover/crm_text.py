@@ -31,6 +31,10 @@ def read_crm(text: str) -> CibBuilder:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
+    # A running cluster shows all operations. To a script, crmsh adds the start, stop and so on that it leaves out.
+    for keyword, identity, *rest in statements if "dc-version=" not in text else ():
+        if keyword == "primitive" and (element := builder.find(identity)) is not None:
+            builder.advised_operations(element, read_words(rest[1:], _BLOCKS))
     return builder
 
 
@@ -120,23 +124,25 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
-    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``."""
-    identity, resource, *rest = [word for word in words if word not in ("{", "}")]
-    read = read_words([word for word in rest if word != "rule"], ())
+    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``.
+
+    RSC may also be a ``/PATTERN/`` or a set ``{ RSC RSC }``.
+    """
+    end = words.index("}") if words[1] == "{" else 1
+    read = read_words([word for word in words[end + 1 :] if word != "rule"], ())
     role = read.settings.get("role", "")
     # Only the first number is the score. Later numbers belong to expressions, such as pingd lt 1.
     scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
     others, score = list(read.plain), _infinite(scored or "inf")
     if scored:
         others.remove(scored)
-    if "rule" not in words:
-        if others:
-            given = {"rsc": resource, "node": others[0], "score": score, "role": role}
-            builder.constraint("rsc_location", identity, given)
-        return
-    constraint = builder.constraint("rsc_location", identity, {"rsc": resource})
-    operator = "or" if "or" in others else "and"
-    builder.rule(constraint, score, terms_of(others), operator, role)
+    placed = {"node": others[0], "score": score, "role": role} if "rule" not in words else {}
+    given = {"rsc": words[1] if end == 1 else "", "resource-discovery": read.settings.get("resource-discovery", "")}
+    constraint = builder.constraint("rsc_location", words[0], given | placed)
+    if end > 1:
+        builder.resource_set(constraint, words[2:end], {})
+    if not placed:
+        builder.rule(constraint, score, terms_of(others), "or" if "or" in others else "and", role)
 
 
 def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:

@@ -15,24 +15,6 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
-_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
-_TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
-# Kind of option -> pattern of its valid values, and their description.
-_KINDS = {
-    "bool": (re.compile("|".join(_BOOLEANS), re.IGNORECASE), "true or false"),
-    # Where metadata say integer, Pacemaker also accepts INFINITY, and agents accept a unit.
-    "int": (re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE), "a whole number"),
-    "count": (re.compile(r"\+?\d+[a-z]*", re.IGNORECASE), "a whole number that is not negative"),
-    "seconds": (re.compile(r"\d+"), "a whole number of seconds without a unit"),
-    "score": (re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE), "a score"),
-    "time": (_TIME, "a time such as 60s"),
-    "signed-time": (re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE), "a time such as 60s, or -1"),
-    "limit": (re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE), "a whole number that is not negative"),
-    "percentage": (re.compile(r"\d+%?"), "a percentage"),
-    "card": (re.compile(r"[\w.@-]+"), "the name of a network card, without an alias"),
-    "path": (re.compile(r"/.*|[^/]*"), "a path that begins with /"),
-    "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
-}
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # Minimum similarity (0 to 1) of a misspelling to a known name. difflib's default of 0.6 confuses more names.
 _SIMILAR = 0.75
@@ -66,10 +48,8 @@ class Option:
             return "" if value.lower() in map(str.lower, words) else f"one of {', '.join(words)}"
         if ".." in self.kind:
             return _out_of_range(self.kind, value)
-        if self.kind not in _KINDS:
-            return "" if value == self.kind else self.kind
-        pattern, wanted = _KINDS[self.kind]
-        return "" if pattern.fullmatch(value.strip()) else wanted
+        pattern, wanted = read_table("options/kinds").get(self.kind, (re.escape(self.kind), self.kind))
+        return "" if re.fullmatch(pattern, value.strip(), re.IGNORECASE) else wanted
 
 
 def _out_of_range(kind: str, value: str) -> str:

@@ -8,19 +8,18 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
-from strakes.failover.cib_builder import CibBuilder, read_words
+from strakes.failover.cib_builder import CibBuilder, read_words, times_of
 from strakes.failover.crm_text import joined_lines, settings_reader, split_words, terms_of
-from strakes.failover.known_options import advised_times
 
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# Default time-out, in seconds, of the operations of a systemd unit.
-_SYSTEMD_TIMEOUT_S = 100.0
 # Marks monitor operations that were added without knowing the agent's metadata.
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
-_FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all")
+_FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
+# Options of ``resource create`` with one value; newer releases of pcs also accept them without dashes.
+_POSITIONS = {"group", "before", "after"}
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
@@ -64,18 +63,21 @@ def _setup(builder: CibBuilder, words: list[str]) -> None:
 
 def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("--group=") else (word,))]
-    group = words[words.index("--group") + 1] if "--group" in words[:-1] else ""
+    placed = {word.lstrip("-"): after for word, after in pairwise(words) if word.lstrip("-") in _POSITIONS}
+    kept = (word for before, word in pairwise(["", *words]) if before.lstrip("-") not in placed)
+    words, group = [word for word in kept if word.lstrip("-") not in placed], placed.get("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     # Options of a clone may follow the word meta, as in: clone meta notify=true.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
-    identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]
+    identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
     read = read_words(filter(None, rest), _BLOCKS)
     element = builder.primitive(identity, agent, read, standard=standard)
-    given = {name for kind, name, _ in read.blocks if kind == "op"}
-    for name, settings in _default_operations(element.attrib, only_monitor="--no-default-ops" in words):
-        if name not in given:
-            builder.operation(element, name, settings)
+    if all(name != "monitor" for kind, name, _ in read.blocks if kind == "op"):
+        for settings in _default_monitors(element.attrib):
+            builder.operation(element, "monitor", settings)
+    if "--no-default-ops" not in words:
+        builder.advised_operations(element, read)
     if group:
         builder.group(group, [identity])
     for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
@@ -95,22 +97,16 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
     builder.clone(name, member, meta, promotable=promotable)
 
 
-def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (name, settings) of the default operations that pcs reads from the metadata of an agent."""
-    kind = agent.get("type", "")
-    times = {**advised_times(f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
-    if agent.get("class") == "systemd":
-        times = dict.fromkeys(("start", "stop", "monitor"), _SYSTEMD_TIMEOUT_S)
+def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the settings of the monitor operations that pcs reads from the metadata of an agent."""
+    times = times_of(agent)
     # Most agents advise a monitor interval of 10 s. If the metadata advise none, pcs uses 60 s.
     monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
-    yield "monitor", monitor | ({"role": "Promoted"} if "promote" in times else {})
+    yield monitor | ({"role": "Promoted"} if "promote" in times else {})
     if "promote" in times:
-        yield "monitor", monitor | {"interval": "20s", "role": "Unpromoted"}
-    for name, limit in times.items():
-        if name != "monitor" and not only_monitor:
-            yield name, {"timeout": f"{limit:g}s"}
+        yield monitor | {"interval": "20s", "role": "Unpromoted"}
 
 
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
@@ -147,8 +143,9 @@ def add_location(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraints of ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...``."""
     resource, *rest = words
     if resource == "add" and len(rest) > 2:
-        score = rest[3] if len(rest) > 3 else "INFINITY"
-        builder.constraint("rsc_location", rest[0], {"rsc": rest[1], "node": rest[2], "score": score})
+        read = read_words(rest, ())
+        identity, name, node, score = (*read.plain, "INFINITY")[:4]
+        builder.constraint("rsc_location", identity, {"rsc": name, "node": node, "score": score, **read.settings})
     elif rest[:1] == ["rule"]:
         read = read_words(rest[1:], ())
         constraint = builder.constraint("rsc_location", "", {"rsc": resource})

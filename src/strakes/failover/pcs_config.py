@@ -145,10 +145,11 @@ def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
 
 def _location(builder: CibBuilder, line: _Line) -> None:
     """Add the location in ``Resource: R`` and the lines below, or ``resource 'R' prefers node 'N' with score 9``."""
-    if found := re.match(r"resource '(\S+)' (prefers|avoids) node '(\S+)' with score (\S+)", line.text):
+    text = re.sub(r"esource pattern(: | ')", r"esource\1regexp%", line.text)
+    if found := re.match(r"resource '(\S+)' (prefers|avoids) node '(\S+)' with score (\S+)", text):
         add_location(builder, [found[1], found[2], f"{found[3]}={found[4]}"])
         return
-    resource = line.text.removeprefix("Resource: ")
+    resource = text.removeprefix("Resource: ")
     for child in line.children:
         entries = child.children or [_Line(child.text.partition(":")[2].strip())]
         for entry in entries:

@@ -92,10 +92,14 @@ class FailureEngine:
 
     def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
         root = self._prepared(state.file, event)
-        devices = {device.id for device in self._cib.devices if not fencing}
+        lost = () if fencing else self._cib.devices
+        devices = {name for one in lost for name in (one.id, one.clone, one.group)}
+        # A clone or group without members would be invalid, so it goes with its devices.
+        devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):
-                if devices & {child.get("id"), child.get("rsc"), *(child.get("devices") or "").split(",")}:
+                named = {child.get(key) for key in ("id", "rsc", "with-rsc", "first", "then")}
+                if devices & {*named, *(child.get("devices") or "").split(",")}:
                     parent.remove(child)
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
         for primitive, node in sorted(event.monitors):

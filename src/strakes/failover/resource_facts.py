@@ -13,7 +13,14 @@ from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.known_options import advised_times, options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_commands import enabled_units
-from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, pretends_because
+from strakes.failover.rules_fencing_devices import (
+    address_of,
+    devices_for,
+    is_bmc,
+    is_outlet,
+    pretends_because,
+    runners_of,
+)
 from strakes.failover.rules_possessions import units_of
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
@@ -73,6 +80,9 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "number of its nodes": str(0 if hosts else len(targets)),
             "pretends": pretends_because(one),
             "is needed with others": yes(_helps(setup, one)),
+            "its runners": (runners := runners_of(setup, one)),
+            "number of its runners": str(len(runners)),
+            "runs on its node": yes(set(targets) & set(runners)),
             "is the only BMC": yes(is_bmc(one) and sum(map(is_bmc, cib.devices)) == 1),
         }
         yield Thing(f"cib: {one.id}", _primitive(setup, one, deduced))

@@ -109,7 +109,7 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
     if "when" in row:
         choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
         find = partial(_cases_met, [{"about": row["about"], **each} for each in choices], row.get("say", ""))
-        needs |= set(_SUBJECTS[row["about"]][1:])
+        needs |= set.intersection(*(set(_SUBJECTS[each.get("about", row["about"])][1:]) for each in choices))
     elif "limits" in row:
         find = partial(broken, tuple(map(read_limit, row["limits"])))
     else:

@@ -9,22 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile
 
+from strakes.failover.cib_values import read_table
 from strakes.failover.setup import Setup
 
-# (pattern of the names of files that contain commands, pattern of the commands in such a file).
-_FILES = tuple(
-    (re.compile(file), re.compile(command))
-    for file, command in (
-        (r"etc/((rc\.d/)?rc\.local|init\.d/(boot|after)\.local)|lustre/.*\.sh", r"(?m)^.*$"),
-        (r"etc/(cron\.(hourly|daily|weekly|monthly)|NetworkManager/dispatcher\.d|network/if-up\.d)/.*", r"(?m)^.*$"),
-        (r"etc/(crontab|cron\.d/.*)", r"(?m)^[ \t]*(?!#|\w+[ \t]*=)(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+\S+[ \t]+(.*)$"),
-        (r"etc/anacrontab|var/spool/cron/.*", r"(?m)^[ \t]*(?!#|\w+[ \t]*=)(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+(.*)$"),
-        (r"etc/network/interfaces(\.d/.*)?", r"(?m)^\s*(?:pre-up|up|post-up)\s+(.*)$"),
-        (r"etc/logrotate\.d/.*", r"(?ms)^\s*(?:pre|post|first|last)\w+$(.*?)^\s*endscript"),
-        (r"etc/udev/rules\.d/.*", r"(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*\+?:?=\s*\"([^\"]*)\""),
-        (r"etc/systemd/system/.*", r"(?m)^\s*Exec(?:Start|StartPre|StartPost|Reload)\s*=\s*[-@:+!]*(.*)$"),
-    )
-)
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
 # Pattern of the words that may precede the name of a program, such as nice -n 19 and timeout 60s.
@@ -71,8 +58,8 @@ def commands_run(setup: Setup) -> Iterator[Command]:
         is_idle = unit and not unit[2] and unit[1] not in enabled and not _starts_itself(unit[1], text, ".service")
         if is_idle or (file.startswith("etc/systemd/") and not unit):
             continue
-        for pattern, inside in _FILES:
-            for part in inside.findall(re.sub(r"\\\n", " ", text)) if pattern.fullmatch(file) else ():
+        for pattern, inside in read_table("options/command_files").items():
+            for part in re.findall(inside, re.sub(r"\\\n", " ", text)) if re.fullmatch(pattern, file) else ():
                 for line in part.splitlines():
                     yield from _of_line(file, line)
 

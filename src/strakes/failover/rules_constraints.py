@@ -41,7 +41,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
-                yield element.get("rsc", ""), score(rule.get("score", "0"))
+                yield from ((name, score(rule.get("score", "0"))) for name in cib.resources_of(element))
 
 
 def locations(setup: Setup) -> Iterator[Thing]:
@@ -51,7 +51,8 @@ def locations(setup: Setup) -> Iterator[Thing]:
     elements = cib.root.findall("./configuration/constraints/rsc_location")
     exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
     for element in elements:
-        members, rules = cib.ties.members(element.get("rsc", "")), list(element.iter("rule"))
+        members = [one for name in cib.resources_of(element) for one in cib.ties.members(name)]
+        rules = list(element.iter("rule"))
         # Only rules with positive scores are checked, because a ban of an unknown node has no effect.
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
@@ -60,6 +61,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
             "names that are no nodes": [name for name in (element.get("node", ""), *named) if name not in nodes],
             "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
+            "number of nodes": str(len(cib.members_of_corosync)),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
@@ -140,7 +142,8 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     if single and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs):
-        yield f"places {near} with {far}, without an order"
+        moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""
+        yield f"places {near} with {far}, without an order{moved}"
     copied = [part for part in one if part.clone and cib.clones[part.clone].get("clone-max") != "1"]
     address = other and all(part.agent in ADDRESSES and not part.clone for part in other)
     if copied and address and tie.score == _INFINITY and not any(cib.promotable(part.clone) for part in copied):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib_values import is_true
 from strakes.failover.facts import shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
-from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of
+from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of, runners_of
 from strakes.failover.setup import Setup
 
 # Two fencing delays must differ by at least this number of seconds to decide a fencing race.
 _LEAST_DELAY_S = 3.0
-_INFINITY = float("inf")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
@@ -28,7 +26,8 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has the same outlet for {' and '.join(plugs)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
             # A remote node is left out: it may be a virtual machine without its own power.
-            if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
+            named = [name for name in setup.node_names if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", plug)]
+            if node in setup.pacemaker.members_of_corosync and named and node not in named:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
@@ -56,12 +55,8 @@ def fencing_race(setup: Setup) -> Iterator[str]:
 def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
     """Find fencing devices that may run only on the node that they have to power off."""
     cib = setup.pacemaker
-    opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for device in cib.devices:
-        about = [one for one in cib.locations if one.certain and device.id in one.resources]
-        banned = {node for one in about if one.score == -_INFINITY for node in one.nodes}
-        allowed = {node for one in about if one.score >= 0 for node in one.nodes}
-        banned |= set(setup.node_names) - allowed if opt_in and allowed else set()
+        banned = set(setup.node_names) - set(runners_of(setup, device))
         # A device without a host list is skipped, because its node is unknown.
         known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
         for victim in cib.fences(device) if known else ():

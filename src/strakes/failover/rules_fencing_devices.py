@@ -52,6 +52,16 @@ def address_of(device: Primitive) -> str:
     return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
 
 
+def runners_of(setup: Setup, device: Primitive) -> list[str]:
+    """Return the nodes on which location constraints allow a fencing device to run."""
+    cib = setup.pacemaker
+    opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
+    about = [one for one in cib.locations if one.certain and device.id in one.resources]
+    banned = {node for one in about if one.score == -float("inf") for node in one.nodes}
+    allowed = {node for one in about if one.score >= 0 for node in one.nodes}
+    return [node for node in setup.node_names if node not in banned and (node in allowed or not (opt_in and allowed))]
+
+
 def plug_of(device: Primitive, node: str) -> str:
     """Return the name of a node's outlet: from ``pcmk_host_map``, otherwise from ``plug`` or ``port``."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))

@@ -52,7 +52,8 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
     """Find node names in /etc/hosts with a wrong address: loopback, another node's, or unlike corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
-    rows = [(address, name) for address, name in rows if name in setup.node_names and name != "localhost"]
+    names = {*setup.node_names, *links} - {"", "localhost"}
+    rows = [(address, name) for address, name in rows if name in names]
     yield from (f"hosts: {name} is {address}" for address, name in rows if address.startswith("127."))
     yield from (f"hosts: {address} is {first} and {name}" for address, first, name in shared(rows))
     for address, name in rows:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from strakes.failover.cib_values import read_table
 from strakes.failover.facts import Thing, facts, yes
 from strakes.failover.rules_commands import commands_run
 from strakes.failover.rules_possessions import volume_named
@@ -100,26 +101,8 @@ def _kernel_line(text: str) -> Iterator[_Row]:
             yield "line", key, given
 
 
-_Reader = Callable[[str], Iterable[_Row]]
-_FILES: tuple[tuple[re.Pattern[str], str, _Reader], ...] = tuple(
-    (re.compile(rf"etc/({pattern})"), table, reader)
-    for pattern, table, reader in (
-        (r"nfs\.conf(\.d/.*)?", "nfs.conf", _ini),
-        (r"iscsi/iscsid\.conf", "iscsid.conf", _ini),
-        (r"multipath\.conf|multipath/conf\.d/.*", "multipath.conf", _braces),
-        *(
-            (rf"(sysconfig|default)/{name}", f"{name} settings", _ini)
-            for name in ("pacemaker", "corosync", "sbd", "zfs")
-        ),
-        (r"(sysconfig/nfs|default/nfs-(kernel-server|common))", "nfs settings", _ini),
-        (r"systemd/logind\.conf(\.d/.*)?", "logind.conf", _ini),
-        (r"systemd/system\.conf(\.d/.*)?", "system.conf", _ini),
-        (r"systemd/system/.*\.(service|mount|target)(\.d/.*\.conf)?", "unit", _ini),
-        (r"dlm/dlm\.conf", "dlm.conf", _ini),
-        (r"sanlock/sanlock\.conf", "sanlock.conf", _ini),
-        (r"default/grub(\.d/.*)?|sysconfig/bootloader", "boot", _kernel_line),
-    )
-)
+# Format of a file in options/formats.toml -> its reader.
+_READERS: Mapping[str, Callable[[str], Iterable[_Row]]] = {"ini": _ini, "braces": _braces, "kernel line": _kernel_line}
 _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice|sbd|multipathd|iscsid|drbd)\.service")
 
 
@@ -127,8 +110,8 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
     """Yield the settings in all files of a node that have a known format."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
-        for pattern, table, reader in _FILES:
-            for section, key, value in reader(text) if pattern.fullmatch(file) else ():
+        for pattern, (table, form) in read_table("options/formats").items():
+            for section, key, value in _READERS[form](text) if re.fullmatch(f"etc/({pattern})", file) else ():
                 cluster = table == "unit" and _CLUSTER_UNIT.match(name)
                 yield Given(name, f"{table} {section}{' of the cluster' if cluster else ''}".strip(), key, value)
     for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from strakes.failover.cib import Cib
@@ -11,6 +12,9 @@ from strakes.failover.replication import Host, Resource
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_stacks import clone_of
 from strakes.failover.setup import Setup
+
+# A volume of an LVM volume group called drbdpool or drbd_vg is not a DRBD device.
+_DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")
 
 
 def devices_collide(setup: Setup) -> Iterator[str]:
@@ -34,7 +38,7 @@ def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
     """Yield (resource that uses a DRBD device, clone that promotes the device); the clone may be an empty text."""
     for one in setup.services:
-        if one.uses_disk and one.device.startswith("/dev/drbd"):
+        if one.uses_disk and _DEVICE.fullmatch(one.device):
             yield one, clone_of(setup, one.device)
 
 
@@ -58,7 +62,7 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} uses {one.device}, the disk of {disks[one.device]}"
     for resource in setup.drbd:
         for disk in sorted(resource.disks):
-            if disk.startswith("/dev/drbd") and not resource.block.all("stacked-on-top-of"):
+            if _DEVICE.fullmatch(disk) and not resource.block.all("stacked-on-top-of"):
                 yield f"drbd: {resource.name} has disk {disk}"
 
 

@@ -31,6 +31,8 @@ def _named(one: Primitive) -> Iterator[str]:
     """Yield each parameter value of a resource as a path with final slash; volumes become ``/dev/GROUP/VOLUME/``."""
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
+    # A SAP instance is called SID_INSTANCE_HOST.
+    yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:

@@ -291,7 +291,10 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
     if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", texts.get(PCS_COMMANDS, "")):
-        given = [word for word in sbd[1].split() if word.startswith("SBD_")]
+        disks = ";".join(re.findall(r"\bdevice=(\S+)", sbd[1]))
+        waits = re.findall(r"\bsbd[ \t]+device[ \t]+setup\b.*?\b(msgwait-timeout=\d+)", texts[PCS_COMMANDS])
+        given = [word for word in sbd[1].split() if word.startswith("SBD_")] + waits[:1]
+        given += [f"SBD_DEVICE={disks}"] if disks else []
         sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]
         texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]

@@ -100,7 +100,7 @@ def _haresources(text: str, ha_cf: str) -> Iterator[str]:
 
 def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
     """Yield crm statements for a line of haresources: a group of its resources, ordered after the DRBD promotion."""
-    members, copies = list[str](), list[str]()
+    members, copies = list[str](), list[tuple[str, int]]()
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")
         identity = f"{agent if values or not entry[0].isdigit() else 'ip'}-{line}-{number}"
@@ -109,7 +109,7 @@ def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
             monitor = "op monitor interval=19s role=Promoted timeout=60s"
             yield f"primitive {identity} ocf:linbit:drbd {resource} {_OPERATIONS} {monitor}"
             yield f"ms ms-{identity} {identity} meta notify=true"
-            copies.append(f"ms-{identity}")
+            copies.append((f"ms-{identity}", len(members)))
             continue
         if entry[0].isdigit():
             agent, values = "IPaddr2", [entry]
@@ -122,9 +122,11 @@ def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
     if members:
         yield f"group line-{line} {' '.join(members)}"
         yield f"location home-line-{line} line-{line} 100: {node}"
-    for clone in copies if members else ():
+    for clone, place in copies if members else ():
         yield f"colocation line-{line}-on-{clone} inf: line-{line} {clone}:Promoted"
-        yield f"order {clone}-before-line-{line} Mandatory: {clone}:promote line-{line}:start"
+        # Heartbeat starts the resources of a line from left to right.
+        for later in members[place : place + 1]:
+            yield f"order {clone}-before-line-{line} Mandatory: {clone}:promote {later}:start"
 
 
 def _settings(values: Mapping[str, str]) -> str:

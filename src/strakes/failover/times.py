@@ -31,6 +31,10 @@ _OWN_WAITS = {
     "monitor": re.compile(r"(\w+_)?(monitor|check|status|pktcnt|arping|io|ctdb)_timeout|mondelay"),
 }
 
+# Agent -> the two parameters whose product is the time of a monitor that gets no answer, with their defaults.
+_ROUNDS = {agent: {"timeout": 2.0, "attempts": 3.0} for agent in ("ping", "pingd")}
+_ROUNDS["ethmonitor"] = {"repeat_interval": 10.0, "repeat_count": 5.0}
+
 
 @dataclass(frozen=True)
 class Amount:
@@ -109,7 +113,13 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
 
 
 # Place in options/times.toml -> suffix of the name of the file.
-_TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.conf", "modules": "modprobe.d"}
+_TABLES = {
+    "heartbeat": "ha.cf",
+    "multipath": "multipath.conf",
+    "nfs": "nfs.conf",
+    "iscsi": "iscsid.conf",
+    "modules": "modprobe.d",
+}
 
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
@@ -215,8 +225,11 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
         if device.agent in ("external/sbd", "fence_sbd") and setup.sbd:
-            watchdog_s = seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
-            yield "message-wait", Amount("", "sbd", "msgwait", 2 * watchdog_s, "SBD_WATCHDOG_TIMEOUT" in setup.sbd)
+            # The disk holds msgwait. By default it is twice the time-out of the watchdog.
+            wait_s = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
+            wait_s = seconds(setup.sbd.get("msgwait-timeout", "")) or wait_s
+            written = bool({"SBD_WATCHDOG_TIMEOUT", "msgwait-timeout"} & set(setup.sbd))
+            yield "message-wait", Amount(device.id, "sbd", "msgwait", wait_s, written)
 
 
 def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
@@ -248,9 +261,9 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
         for operation, pattern in _OWN_WAITS.items():
             if pattern.fullmatch(name) and seconds(value):
                 yield f"own-{operation}", Amount(one.id, where, f"{name}={value}", seconds(value))
-    if one.agent in ("ping", "pingd"):
-        times = [seconds(one.values.get(key, "")) or default for key, default in (("timeout", 2.0), ("attempts", 3.0))]
-        yield "own-monitor", Amount(one.id, where, "timeout x attempts", times[0] * times[1])
+    if rounds := _ROUNDS.get(one.agent):
+        times = [seconds(one.values.get(key, "")) or default for key, default in rounds.items()]
+        yield "own-monitor", Amount(one.id, where, " x ".join(rounds), times[0] * times[1])
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:

@@ -32,7 +32,10 @@ _MOMENT_S = 1.0
 
 def too_much(cib: Xml.Element) -> str:
     """Return the reason why a CIB is too large to be checked, or an empty text."""
-    if _deeper_than(cib, MOST_DEPTH):
+    level = [cib]
+    for _ in range(MOST_DEPTH):
+        level = [child for element in level for child in element]
+    if level:
         return f"its elements are nested more than {MOST_DEPTH} deep"
     if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
         return f"an element has more than {_MOST_ATTRIBUTES} attributes"
@@ -98,13 +101,6 @@ def matches(pattern: str, name: str) -> bool:
             return re.search(pattern, name) is not None
     except (re.error, RecursionError, OverflowError) as error:
         raise BadInputError("a pattern of the CIB is not valid", where=pattern[:80], why=str(error)) from error
-
-
-def _deeper_than(root: Xml.Element, most: int) -> bool:
-    level = [root]
-    for _ in range(most):
-        level = [child for element in level for child in element]
-    return bool(level)
 
 
 def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:

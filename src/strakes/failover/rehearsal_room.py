@@ -9,29 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.rehearsal_engine import ClusterState
 from strakes.failover.rehearsal_times import NO_WAIT, Span
 from strakes.failover.rehearsal_wiring import Cut, Wiring
-
-# Kind of part -> its failure in words. A pair of failures happens in the order of this table. Failures that the cluster
-# notices least, such as a dead BMC, come first, because this order has the worse result.
-_TEXT = {
-    "bmc": "BMC of {0} does not answer",
-    "outlets": "power outlets of {0} do not answer",
-    "network": "network {0} fails",
-    "card": "card of {0} on {1} fails",
-    "switch": "switch {0} fails",
-    "disk": "disk of {1} in {0} fails",
-    "path": "{0} loses the disks of {1}",
-    "shelf": "shared disks of {0} fail",
-    "service": "{0} fails",
-    "stop": "{0} fails and cannot be stopped",
-    "feed": "power feed {0} fails",
-    "supply": "{0} and its BMC lose their power",
-    "node": "{0} dies",
-    "cold": "all power fails, and only {0} comes back",
-}
 
 
 @dataclass(frozen=True)
@@ -45,12 +27,12 @@ class RoomPart:
     @property
     def text(self) -> str:
         """Return a description of the failure, such as "BMC of n1 does not answer"."""
-        return _TEXT[self.kind].format(self.name, self.target)
+        return str(read_table("options/failures")[self.kind]).format(self.name, self.target)
 
     @property
     def order(self) -> int:
         """Return the sort key that brings the parts of a scene into the order of their failures."""
-        return list(_TEXT).index(self.kind)
+        return list(read_table("options/failures")).index(self.kind)
 
 
 def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from strakes.failover.cib_builder import CibBuilder
+from strakes.failover.cib_values import read_table
 from strakes.failover.crm_text import STATEMENT, expanded, joined_lines, read_crm
 from strakes.failover.pcs_commands import COMMAND, read_pcs_commands
 from strakes.failover.pcs_config import HEADS, read_pcs_config
@@ -68,13 +69,6 @@ def _fenced_nodes(cib: str) -> list[str]:
     return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
 
 
-# Agent of Heartbeat -> names of its parameters. In haresources, parameters have positions instead of names.
-_HEARTBEAT_AGENTS = {
-    "IPaddr": ("ip", "cidr_netmask", "nic"),
-    "IPaddr2": ("ip", "cidr_netmask", "nic"),
-    "Filesystem": ("device", "directory", "fstype", "options"),
-    "LVM": ("volgrpname",),
-}
 # Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.
 _MONITOR = "op monitor interval=20s timeout=60s"
 _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
@@ -100,7 +94,7 @@ def _haresources(text: str, ha_cf: str) -> Iterator[str]:
 
 def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
     """Yield crm statements for a line of haresources: a group of its resources, ordered after the DRBD promotion."""
-    members, copies = list[str](), list[tuple[str, int]]()
+    members, copies, known = list[str](), list[tuple[str, int]](), read_table("options/heartbeat")
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")
         identity = f"{agent if values or not entry[0].isdigit() else 'ip'}-{line}-{number}"
@@ -113,11 +107,11 @@ def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
             continue
         if entry[0].isdigit():
             agent, values = "IPaddr2", [entry]
-        names = _HEARTBEAT_AGENTS.get(agent, tuple(str(place) for place in range(1, len(values) + 1)))
+        names = known.get(agent) or [str(place) for place in range(1, len(values) + 1)]
         if agent in ("IPaddr", "IPaddr2") and len(values) == 1:
             values = values[0].split("/")
-        known = f"ocf:heartbeat:{agent}" if agent in _HEARTBEAT_AGENTS else f"lsb:{agent}"
-        yield f"primitive {identity} {known} {_settings(dict(zip(names, values, strict=False)))} {_OPERATIONS}"
+        kind = f"ocf:heartbeat:{agent}" if agent in known else f"lsb:{agent}"
+        yield f"primitive {identity} {kind} {_settings(dict(zip(names, values, strict=False)))} {_OPERATIONS}"
         members.append(identity)
     if members:
         yield f"group line-{line} {' '.join(members)}"

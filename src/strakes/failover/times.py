@@ -24,16 +24,6 @@ _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60
 # Default time-out of crm-fence-peer in seconds.
 _FENCE_PEER_S = 90.0
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
-# Operation -> pattern of an agent's parameters that limit how long the agent waits in this operation.
-_OWN_WAITS = {
-    "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
-    "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
-    "monitor": re.compile(r"(\w+_)?(monitor|check|status|pktcnt|arping|io|ctdb)_timeout|mondelay"),
-}
-
-# Agent -> the two parameters whose product is the time of a monitor that gets no answer, with their defaults.
-_ROUNDS = {agent: {"timeout": 2.0, "attempts": 3.0} for agent in ("ping", "pingd")}
-_ROUNDS["ethmonitor"] = {"repeat_interval": 10.0, "repeat_count": 5.0}
 
 
 @dataclass(frozen=True)
@@ -258,10 +248,10 @@ def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
     for name, value in one.values.items():
-        for operation, pattern in _OWN_WAITS.items():
-            if pattern.fullmatch(name) and seconds(value):
+        for operation, pattern in read_table("options/waits")["limits"].items():
+            if re.fullmatch(pattern, name) and seconds(value):
                 yield f"own-{operation}", Amount(one.id, where, f"{name}={value}", seconds(value))
-    if rounds := _ROUNDS.get(one.agent):
+    if rounds := read_table("options/waits")["rounds"].get(one.agent):
         times = [seconds(one.values.get(key, "")) or default for key, default in rounds.items()]
         yield "own-monitor", Amount(one.id, where, " x ".join(rounds), times[0] * times[1])
 

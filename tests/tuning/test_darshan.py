@@ -110,8 +110,20 @@ def test_data_sieving_is_named_with_both_amounts() -> None:
     above, below = read(1, -1, 30 * GIB, 100), read(1, 0, 3000 * GIB)
     _, remarks = app_of(facts(below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
     assert any("asked MPI-IO for 30 GiB, and 2.93 TiB were moved: data sieving" in remark for remark in remarks)
-    other_file = replace(below, file=2)
-    _, remarks = app_of(facts(other_file, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    # To write small pieces, MPI-IO reads whole buffers.
+    above, reads = written(1, -1, 10 * GIB), read(1, 0, GIB)
+    _, remarks = app_of(facts(written(1, 0, 10 * GIB), reads, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    assert any("asked MPI-IO for 10 GiB, and 11 GiB were moved: data sieving" in remark for remark in remarks)
+
+
+def test_files_that_only_posix_used_are_described_beside_those_of_mpiio() -> None:
+    above, below, other = written(1, -1, GIB), written(1, 0, GIB, 4 * MIB), read(2, -1, 3 * GIB)
+    app, remarks = app_of(facts(below, other, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    assert [(phase.operation, phase.share, phase.record_bytes) for phase in app.phases] == [
+        ("write", 0.25, (MIB,)),
+        ("read", 0.75, (MIB,)),
+    ]
+    assert any("3 GiB in files without MPI-IO went through POSIX" in remark for remark in remarks)
     assert not any("sieving" in remark for remark in remarks)
 
 
@@ -150,8 +162,8 @@ def test_a_missing_file_a_text_file_and_a_directory_without_logs_are_refused(tmp
         read_log(tmp_path / "none.darshan")
     with pytest.raises(BadInputError, match="no Darshan log"):
         read_logs(tmp_path)
-    (tmp_path / "text.darshan").write_text("no log")
-    with pytest.raises((BadInputError, EnvironmentLacksError)):
+    (tmp_path / "text.darshan").write_text("# darshan log version: 3.41\n")
+    with pytest.raises((BadInputError, EnvironmentLacksError), match=r"darshan-parser|cannot be read here"):
         read_log(tmp_path / "text.darshan")
 
 

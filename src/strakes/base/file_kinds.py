@@ -34,6 +34,9 @@ DIRECTORY = FileKind("a directory", "strakes survey DIR")
 # Other kinds of files. The first matching pattern decides. No pattern matches blanks across lines, because that would
 # take time proportional to the square of their number.
 OTHER_KINDS = {
+    "darshan-parser": FileKind(
+        "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"
+    ),
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
     ),

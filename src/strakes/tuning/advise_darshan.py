@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
@@ -38,15 +39,14 @@ _CALL_CLASSES = {
     "1G_PLUS": GIB,
 }
 _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
+_OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # Rank number of a record with sums over all ranks, which Darshan writes for a file that all ranks share.
 _ALL_RANKS = -1
 # Time limit for reading a log in seconds. Reading a damaged log may never end.
 _MOST_READ_S = 300.0
 # Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# POSIX moves at least this multiple of the data requested from MPI-IO only by data sieving. Headers are smaller.
-_SIEVED_TIMES = 2.0
-# A phase with less than this share of all data is omitted from the description.
+# A phase with less than this share of all data is omitted from the description. The same applies to remarks.
 _SMALL_SHARE = 0.02
 
 
@@ -100,17 +100,23 @@ class LogFacts:
 
     @property
     def sieved(self) -> str:
-        """A sentence on data sieving, or "" if POSIX moved too little data for it."""
-        asked = self.of("MPI-IO")
-        files = {record.file for record in asked}
-        moved = _moved([record for record in self.of("POSIX") if record.file in files])
-        if not _moved(asked) or moved < _SIEVED_TIMES * _moved(asked):
+        """A sentence on data sieving, or "" if POSIX read and wrote about as much as the program."""
+        asked, below = self.of("MPI-IO"), self.posix(of_mpiio=True)
+        more = (
+            sum(_bytes(one, kind) for one in below) - sum(_bytes(one, kind) for one in asked) for kind in _OPERATIONS
+        )
+        if not _moved(asked) or sum(max(0, extra) for extra in more) <= _SMALL_SHARE * _moved(asked):
             return ""
         return (
-            f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(moved)} were moved: data "
-            "sieving reads and writes whole buffers around small pieces. Use collective calls, or the hints "
-            "romio_ds_read=disable and romio_ds_write=disable."
+            f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(_moved(below))} were "
+            "moved: data sieving reads and writes whole buffers around small pieces. Use collective calls, or "
+            "the hints romio_ds_read=disable and romio_ds_write=disable."
         )
+
+    def posix(self, *, of_mpiio: bool) -> tuple[FileRecord, ...]:
+        """Return the records of POSIX for the files that MPI-IO used, or for all others."""
+        files = {record.file for record in self.of("MPI-IO")}
+        return tuple(record for record in self.of("POSIX") if (record.file in files) == of_mpiio)
 
 
 def _moved(records: Sequence[FileRecord]) -> int:
@@ -175,6 +181,7 @@ def read_log(path: Path) -> LogFacts:
     finally:
         child.kill()
         child.join()
+    refuse_other_kind(path, "darshan", "a Darshan log")
     remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
     raise BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
 
@@ -266,7 +273,8 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     interface = _interface(facts.modules)
     # If the program uses a library, only MPI-IO shows the program's own calls. POSIX shows the aggregators' calls.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
-    records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
+    other = facts.posix(of_mpiio=False) if by_library else ()
+    records = (*facts.of("MPI-IO", "STDIO"), *other) if by_library else facts.of(*_SYSTEM_MODULES)
     total = _moved(records)
     if total == 0:
         why = f"modules in the log: {', '.join(facts.modules) or 'none'}"
@@ -290,7 +298,11 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             f"{format_bytes(stdio)} went through STDIO, which has no classes of call sizes: record_size is their mean, "
             "and libc gathers calls in a buffer."
         )
-    kinds = product(get_args(Operation), _LAYOUTS)
+    if _moved(other) > _SMALL_SHARE * total:
+        remarks.append(
+            f"{format_bytes(_moved(other))} in files without MPI-IO went through POSIX, without {interface}."
+        )
+    kinds = product(_OPERATIONS, _LAYOUTS)
     found = [_phase(facts, records, operation, files, total, interface) for operation, files in kinds]
     phases = [phase for phase in found if phase is not None]
     left = 1 - sum(phase.share or 0.0 for phase in phases)

@@ -83,7 +83,8 @@ def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_witho
 
 
 def test_an_option_in_api_applies_to_the_phases_that_run(tmp_path: Path) -> None:
-    text = "".join(f"[{test}]\nrun = FALSE\n" for test in ("ior-hard", "mdtest-easy", "mdtest-hard", "find"))
+    text = "[ior-hard]\nrun = FALSE\n[ior-easy]\nnoRun = FALSE\n"
+    text += "".join(f"[{test}]\nnoRun = TRUE\n" for test in ("mdtest-easy", "mdtest-hard", "find"))
     translated = translation(tmp_path, MINIMAL.replace("[global]", "[global]\nAPI = POSIX --posix.odirect") + text)
     phases = [phase for phase in translated.plan.phases if isinstance(phase, TransferPhase)]
     assert [(phase.name, phase.direct) for phase in phases] == [("ior-easy-write", True), ("ior-easy-read", True)]
@@ -108,7 +109,7 @@ def test_data_is_read_on_the_next_node(tmp_path: Path) -> None:
         ("[ior-hard]\nAPI = POSIX --posix.odirect\n", 4, "not possible with calls of 47008", "multiples of 512"),
         ("[ior-easy]\nAPI = POSIX --posix.lustre\n", 4, "not supported", "POSIX --posix.odirect"),
         ("[mdtest-easy]\nAPI = POSIX --posix.odirect\n", 4, "O_DIRECT is not supported for files", ""),
-        ("[ior-hard]\nAPI = MPIIO\n", 4, "not supported", "POSIX"),
+        ("[ior-hard]\nAPI = MPIIO\n", 4, "not supported", "Give POSIX."),
         ("[mdtest-hard]\nfiles-per-dir = 10\n", 4, "not supported", "INVALID"),
         ("[find]\nexternal-script = ./find.sh\n", 4, "not supported", "of its own"),
         ("[debug]\nstonewall-time = 0\n", 4, "not a number of 1 to 86400", ""),

@@ -222,6 +222,7 @@ def test_each_difference_is_noted_once() -> None:
         ("ior", "-wrl i", "-l", "compressible_percent"),
         ("mdtest", "-n 1 -S", "-S", "ior without -F"),
         ("mdtest", "-n 1 -M", "-M", "--help"),
+        ("mdtest", "-n 1 --dataPacketType=timestamp -Y", "-Y", "-y instead"),
         ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
         ("ior", "file", "'file'", "--help"),
     ],

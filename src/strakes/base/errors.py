@@ -15,12 +15,14 @@ BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended b
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known word with the most similar spelling, or "" if none is similar.
 
-    >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"])
-    'metadata-ops'
+    It has the same first letter, because prefixes such as "no" reverse the meaning.
+
+    >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"]), nearest_word("norun", ["run"])
+    ('metadata-ops', '')
     """
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, known, n=1, cutoff=cutoff)), "")
+    return next(iter(get_close_matches(word, [one for one in known if one[:1] == word[:1]], n=1, cutoff=cutoff)), "")
 
 
 class StrakesError(Exception):

@@ -159,10 +159,10 @@ def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
     return {**table["keys"], **tests}
 
 
-def help_of_keys(tool: str, usage: str, form: str) -> str:
+def help_of_keys(tool: str, form: str) -> str:
     """Return the help on a tool's configuration file: keys with an effect, ignored keys and refused keys."""
     keys, not_supported = keys_of(tool), table_of(tool)["not-supported"]
-    lines = [usage, "", "Sections, and the keys that have an effect:"]
+    lines = [table_of(tool)["usage"], "", "Sections, and the keys that have an effect:"]
     for section, remarks in keys.items():
         used = (key for key, remark in remarks.items() if not remark)
         names = [key for key in used if not {key, f"{section}.{key}"} & not_supported.keys()]

@@ -25,9 +25,6 @@ from strakes.interop.command_options import Tool, Translation, plan_of, ranks_of
 _MOST_PHASES = 64  # the engine's limit (engine/plan/parse.cpp); it refuses twice the number
 _MOST_STEP_S = 86400
 _Value = TypeVar("_Value")
-_USAGE = """strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml
-
-Runs the training and the checkpoints of a configuration of DLIO without an accelerator."""
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -267,4 +264,4 @@ def _checkpoint(work: _Work, number: int, operation: str) -> dict[str, object]:
     return {**common, "first_ranks": first_ranks, "sync": "fsync" if work.switches["fsync"] else "close"}
 
 
-TOOL = Tool({}, translate, partial(help_of_keys, "dlio", _USAGE, "{}"))
+TOOL = Tool({}, translate, partial(help_of_keys, "dlio", "{}"))

@@ -27,10 +27,7 @@ _RANDOM_BYTES = 4096
 # The only option that is supported after POSIX in the key API.
 _DIRECT_OPTION = "--posix.odirect"
 # Sections of the extended mode, which have no score. IO500 also skips them in a standard run.
-_EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
-_USAGE = """strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini
-
-Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget."""
+_EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -40,7 +37,9 @@ def read_configuration(path: Path) -> Configuration:
     for entry in configuration.entries.values():
         interface, *further = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
         if interface.upper() != "POSIX" or set(further) - {_DIRECT_OPTION}:
-            remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
+            # O_DIRECT is impossible in the other tests.
+            direct = f", or POSIX {_DIRECT_OPTION}" if entry.section.startswith("ior-easy") else ""
+            remedy = f"Give POSIX{direct}."
             raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)
     return configuration
 
@@ -98,9 +97,14 @@ def translate(
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled in its own section and in the section of its test."""
-    test = phase.rpartition("-")[0]
-    return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
+    """Return whether a phase is enabled in its own section and in the section of its test.
+
+    Until 2020, the key was noRun, with the opposite meaning.
+    """
+    return all(
+        configuration.flag(section, "run", default=True) and not configuration.flag(section, "norun", default=False)
+        for section in (phase.rpartition("-")[0], phase)
+    )
 
 
 def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
@@ -160,9 +164,9 @@ def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[s
     possible = isinstance(transfer, int) and transfer % 512 == 0
     if place and not possible and _runs(configuration, name):
         if transfer is None:
-            remedy = "Leave it out: files this small are read and written through the page cache."
+            remedy = "Give it in [ior-easy] only: files this small are read and written through the page cache."
             raise configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
-        remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
+        remedy = "Give it in [ior-easy] only: O_DIRECT needs multiples of 512 bytes."
         raise configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
     return {} if transfer is None else {"direct": place is not None and possible}
 
@@ -179,4 +183,4 @@ def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[st
     return {"name": RANDOM, "operation": "read", "access": "random", **amounts, "direct": direct}
 
 
-TOOL = options.Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))
+TOOL = options.Tool({}, translate, partial(help_of_keys, "io500", "[{}]"))

@@ -23,8 +23,8 @@ from strakes.studies.plan_run import Fit
 Fate = Literal["used", "quiet", "noted", "refused"]
 # Prefix of IOR's directives in its table of options.
 DIRECTIVE = "directive."
-# Minimum similarity of a suggested word. difflib's default of 0.6 is too low: a wrong suggestion is worse than none.
-NEAR = 0.75
+# Minimum similarity of a suggested word. ior-rnd and ior-hard have 0.80, and a wrong suggestion is worse than none.
+NEAR = 0.85
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 

@@ -6,11 +6,12 @@ All metrics are gauges, so that the file is valid both as OpenMetrics and as old
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from types import SimpleNamespace
 
 from strakes.base.foreign_text import escaped
+from strakes.interop.command_options import table_of
 from strakes.interop.export_rows import results_of
 from strakes.model.latency import latencies_by_call
 from strakes.model.results import Measured
@@ -18,23 +19,9 @@ from strakes.runs.run import Run
 from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.portraits import build_portrait
 
-BANDWIDTH, RATE = "strakes_bandwidth_bytes_per_second", "strakes_rate_operations_per_second"
-TIME, SHARE, AMOUNT = "strakes_time_seconds", "strakes_share_percent", "strakes_amount_bytes"
-LATENCY, RUNS, WARNED = "strakes_latency_seconds", "strakes_measured_runs", "strakes_warned_cells"
-CREATED, INFO = "strakes_run_created_timestamp_seconds", "strakes_run_info"
-# Unit and description of each metric.
-FAMILIES: Mapping[str, tuple[str, str]] = {
-    BANDWIDTH: ("bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
-    RATE: ("operations_per_second", "Operations per second of a cell: median and interval."),
-    TIME: ("seconds", "Time for one item of a cell: median over runs and its interval."),
-    SHARE: ("percent", "A share, such as how busy a device was: median and interval."),
-    AMOUNT: ("bytes", "An amount, such as the available memory: median and interval."),
-    LATENCY: ("seconds", "Latency of the calls of a cell: percentiles over all its runs together."),
-    RUNS: ("", "Number of runs in the estimate of a cell."),
-    WARNED: ("", "Number of cells that a warning affects; all cells if it affects the whole run."),
-    CREATED: ("seconds", "When the run began."),
-    INFO: ("", "The run that the values come from."),
-}
+# Name of each metric -> its unit and description.
+FAMILIES: Mapping[str, Sequence[str]] = table_of("openmetrics")
+BANDWIDTH, RATE, TIME, SHARE, AMOUNT, LATENCY, RUNS, WARNED, CREATED, INFO = FAMILIES
 _BY_UNIT = {"B/s": BANDWIDTH, "op/s": RATE, "s": TIME, "%": SHARE, "B": AMOUNT}
 
 

@@ -125,6 +125,26 @@ Max Write: {0}.67 MiB/sec (593.15 MB/sec)
 """
 
 
+@pytest.mark.parametrize(
+    "tag", ["n{}: ", "   {}: ", "[1,{}]<stdout>:", "[pod/md-{}x/run] ", "03:26:1{0} n{0} b[4{0}]: "]
+)
+def test_lines_of_several_programs_are_told_apart_by_their_tags_or_refused(tag: str, tmp_path: Path) -> None:
+    text = (SAMPLES / "mdtest-1.9.txt").read_text()
+    programs = text, text.replace("7900.000", "64.500").replace("8 total task(s)", "64 total task(s)"), text
+    rows = list(zip(*(one.splitlines() for one in programs), strict=True))
+    path = tmp_path / "mixed"
+    path.write_text("\n".join(tag.format(rank) + line for row in rows for rank, line in enumerate(row)) + "\n")
+    found = [value for name, (value,) in figures(read_file(path)) if name == "file-creation"]
+    assert found == [7900, 64.5, 7900]
+    # The lines of one program may come from several of its ranks.
+    path.write_text("\n".join(f"{tag.format(row // 12)}{line}" for row, line in enumerate(text.split("\n"))))
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-1.9.txt"))
+    path.write_text("\n".join(line for row in rows for line in row) + "\n")
+    with pytest.raises(BadInputError) as refused:
+        read_file(path)
+    assert "it mixes the lines of several programs" in refused.value.why
+
+
 @pytest.mark.parametrize("run", [ELBENCHO, IOR_TABLE, "Max Write: {0}.67 MiB/sec (593.15 MB/sec)\n"])
 def test_runs_that_were_copied_without_their_first_lines_are_no_repetitions(run: str, tmp_path: Path) -> None:
     path = tmp_path / "copied"
@@ -135,19 +155,6 @@ def test_runs_that_were_copied_without_their_first_lines_are_no_repetitions(run:
     ]
 
 
-def test_the_means_in_a_summary_of_ior_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "summary"
-    numbers = "0.01 NA NA 0 48 48 1 0 0 1"
-    path.write_text(
-        "Summary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)\n"
-        f"write         700.00     500.00     600.00       0.10     700.00 {numbers}\n"
-        f"read          900.00     700.00     800.00       0.10     900.00 {numbers}\n"
-    )
-    (test,) = read_file(path).tests
-    assert figures(ResultFile((test,))) == [("write", (600 * MIB,)), ("read", (800 * MIB,))]
-    assert "mean of the repetitions" in test.notes[0]
-
-
 def test_an_ior_operation_whose_row_is_missing_is_read_from_the_summary(tmp_path: Path) -> None:
     path = tmp_path / "headless"
     head, row, summary = IOR_TABLE.format(565).splitlines()
@@ -155,6 +162,24 @@ def test_an_ior_operation_whose_row_is_missing_is_read_from_the_summary(tmp_path
     rows, most = read_file(path).tests
     assert figures(ResultFile((rows, most))) == [("write", (565.67 * MIB,)), ("read", (24.03 * MIB,))]
     assert "only the fastest" in most.notes[0] and not rows.notes
+
+
+def test_repeated_rows_and_parts_of_two_tests_are_named(tmp_path: Path) -> None:
+    path, text = tmp_path / "damaged", (SAMPLES / "ior-4.1.txt").read_text()
+    row = next(line for line in text.splitlines() if line.startswith("write  "))
+    path.write_text(text.replace(row, f"{row}\n{row}"))
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / "ior-4.1.txt"))
+    assert "(the row repeats an earlier one)" in read_file(path).left_out()
+    path.write_text((SAMPLES / "elbencho-1.6.csv").read_text() * 2)
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / "elbencho-1.6.csv"))
+    assert read_file(path).left_out().count("repeats") == 2
+    path.write_text(text.replace("tasks               : 2", "tasks               : 64"))
+    with pytest.raises(BadInputError) as refused:
+        read_file(path)
+    assert "the heading has 64 tasks, the summary 2" in refused.value.why
+    end = "            Throughput MiB/s :         937         937\n---\n"
+    path.write_text(end + (SAMPLES / "elbencho-result.txt").read_text())
+    assert "lines 1-2 (rates" in read_file(path).left_out()
 
 
 def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
@@ -190,6 +215,8 @@ def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
         ("rank,items,rate-File creation,time-File creation\n0,10,5,2\n", "in the same run"),
         ("time,runtime,tp\n0.1,0.2,5\n", "in the same run"),
         ("Label,Phase,RuntimeMS,Rank,MixType\n,WRITE,1000,Total,Write\n", "--csvfile"),
+        ("\tIozone: Performance Test of File I/O\n", "does not read IOzone"),
+        ("HDF5 Library: Version 1.10.5\n", "IOR with -a HDF5"),
     ],
 )
 def test_unsupported_results_are_refused_with_the_file_to_import_instead(

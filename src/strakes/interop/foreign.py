@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import parse_bytes
 from strakes.model.cell import Cell, Measure
 from strakes.model.portrait import Setting
 from strakes.model.record import from_record
@@ -62,6 +64,10 @@ class Foreign:
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
+_NUMBERS = ("ranks", "nodes", "segments", "hosts", "threads", "dirs", "files", "queue_depth")
+# Number with a decimal comma, and the note on a file that has such numbers.
+DECIMAL_COMMA = re.compile(r"[\d.]+,\d+")
+COMMAS = "the numbers in the file have decimal commas"
 # Upper limit of rates, above every real one. The product of two rates stays finite; the square of 1e200 would not.
 _MOST = 1e24
 
@@ -75,12 +81,22 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "result"
 
 
-def number(text: str) -> float | None:
+def number(text: str, *, has_decimals: bool = False) -> float | None:
     """Return a positive number, or None for other texts. Tools print 0, "-" or "nan" for operations that did not run.
+
+    Separators of thousands are removed, and decimal commas replaced. ``has_decimals``: whether the tool always prints
+    three decimals, so that a lone comma before three digits is a decimal one.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
+    >>> number("1,460.989"), number("1.460,989"), number("1,885"), number("1,885", has_decimals=True), number("3,25")
+    (1460.989, 1460.989, 1885.0, 1.885, 3.25)
     """
+    is_decimal = has_decimals and text.count(",") == 1 and "." not in text
+    if not is_decimal and re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        text = text.replace(",", "")
+    elif re.fullmatch(r"(\d{1,3}(\.\d{3})+|\d+),\d+", text):
+        text = text.replace(".", "").replace(",", ".")
     try:
         value = float(text)
     except ValueError:
@@ -103,6 +119,21 @@ def time_of(text: str) -> datetime | None:
     with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text)).astimezone(UTC)
     return None
+
+
+def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Setting]:
+    """Return the settings in a result. ``names``: name of a fact -> name of the setting."""
+    settings: dict[str, Setting] = {}
+    for key, text in facts.items():
+        name, digits = names.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)
+        if name.endswith("_bytes"):
+            with suppress(BadInputError):
+                settings[name] = parse_bytes(text.replace("bytes", "").strip())
+        elif name in _NUMBERS and digits:
+            settings[name] = int(digits[0])
+        elif name and name not in _NUMBERS and text:
+            settings[name] = text in ("1", "true") if name in ("direct", "random") else text
+    return settings
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:

@@ -7,11 +7,10 @@ ini), in JSON for JSON objects, or in PRINTED for printed text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from strakes.base.errors import BadInputError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
@@ -21,9 +20,10 @@ from strakes.interop import reader_fio as fio
 from strakes.interop import reader_io500 as io500
 from strakes.interop import reader_ior as ior
 from strakes.interop import reader_mdtest as mdtest
+from strakes.interop.command_options import table_of
 from strakes.interop.foreign import Foreign
-from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
-from strakes.interop.reader_pasted import UTF_16, plain_text
+from strakes.interop.reader_blocks import Block, Printed, Result, Unread, cut, json_documents, without
+from strakes.interop.reader_pasted import UTF_16, plain_texts
 
 # Maximum size of a result file in bytes. A larger file is not a result.
 MOST_BYTES = 256 * 1024 * 1024
@@ -32,67 +32,37 @@ _MOST_VALUES = 2_000_000
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion
-_Text = TypeVar("_Text")
 
 
-@dataclass(frozen=True)
-class Format(Generic[_Text]):
-    """A format: name for users, pattern that recognises it, and reader."""
-
-    name: str
-    pattern: re.Pattern[str]
-    read: Callable[[_Text], Iterator[Result]]
-
-
-# Formats of tables. A table begins where the pattern matches, and ends before the first line of a printed text.
-TABLES: tuple[Format[Block], ...] = (
-    Format(
+# Formats of tables: name, pattern, and reader. A table begins where the pattern matches, and ends before the first line
+# of a printed text.
+TABLES = (
+    (
         "IO500 ini",
         re.compile(r"(?ms)\A(?=.*^[ \t]*\[(?:ior|mdtest)-(?:easy|hard)-\w+\] *$)(?=.*^[ \t]*score\s*=)"),
         io500.read_ini,
     ),
-    Format("IOR CSV", re.compile(r"(?m)^ *access,bw\(MiB/s\),"), ior.read_csv),
-    Format("elbencho CSV", re.compile(r"(?m)^ *ISO date,.*operation,"), elbencho.read_csv),
+    ("IOR CSV", re.compile(r"(?m)^ *access,bw\(MiB/s\),"), ior.read_csv),
+    ("elbencho CSV", re.compile(r"(?m)^ *ISO date,.*operation,"), elbencho.read_csv),
 )
 # Formats of JSON objects. The pattern matches anywhere in the object.
-JSON: tuple[Format[Sequence[Document]], ...] = (
-    Format("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
-    Format("fio JSON", re.compile(r'"fio version"'), fio.read_json),
-    Format("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
-)
-# Printed texts that are recognised, but not supported: name, pattern of the first line, remedy.
-_REFUSED = (
-    (
-        "fio text",
-        r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw=|Run status group \d",
-        "strakes reads only fio's JSON: write it with fio --output=FILE --output-format=json.",
-    ),
-    ("md-workbench text", r"[ \t]*MD-Workbench ", "strakes does not read md-workbench: use mdtest, or strakes survey."),
-    (
-        "CSV of IOR or mdtest with details per rank or call",
-        r"(?:access,rank|rank,items|time,runtime,tp\b)",
-        "Import the text or the summary that the tool wrote in the same run.",
-    ),
-    (
-        "elbencho live CSV",
-        r"(?:ISO Date,)?Label,Phase,RuntimeMS,Rank,",
-        "Import the file that elbencho wrote with --csvfile, --jsonfile or --resfile.",
-    ),
+JSON = (
+    ("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
+    ("fio JSON", re.compile(r'"fio version"'), fio.read_json),
+    ("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
 )
 # Printed texts. A file may contain several of them.
 PRINTED: tuple[Printed, ...] = (
     *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT),
-    *(Printed(name, re.compile(opens), remedy=remedy) for name, opens, remedy in _REFUSED),
+    *(Printed(name, re.compile(one["opens"]), remedy=one["remedy"]) for name, one in table_of("refused").items()),
 )
-FORMATS = (
-    *(known.name for known in TABLES),
-    *(known.name for known in JSON),
-    *(tool.name for tool in PRINTED if tool.read),
-)
+FORMATS = (*(name for name, _, _ in (*TABLES, *JSON)), *(tool.name for tool in PRINTED if tool.read))
 # Exceptions that readers raise if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 # Tools end every line. A file that ends in a number without a line end may have been cut off within the number.
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
+# Lines that IOR and mdtest print once in a run.
+_ONCE = (re.compile(r"(?m)^ *Command line(?: used)? *:.*$"), re.compile(r"(?m)^ *mdtest-\S+ was launched .*$"))
 # A file with a zero byte among its first 4,096 bytes is sparse or binary, and not a result.
 _BEGINNING_BYTES = 4096
 
@@ -126,12 +96,8 @@ def read_file(path: Path) -> ResultFile:
     content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
     if b"\0" in content[:_BEGINNING_BYTES] and not content.startswith(UTF_16):
         raise _unknown(path, "")
-    text = plain_text(content, PRINTED)
-    if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
-        why = f"it is JSON of more than {_MOST_VALUES} values"
-        raise BadInputError("the file contains no result", where=str(path), why=why)
     parts, results = list[tuple[str, list[Result], str]](), list[Result]()
-    for part in _parts(text):
+    for part in (part for text in plain_texts(content, PRINTED) for part in _parts(text, path)):
         parts.append(part)
         results += part[1]
         if len(results) > _MOST_RESULTS:
@@ -142,30 +108,36 @@ def read_file(path: Path) -> ResultFile:
     if not tests:
         name = next((name for name, _, _ in parts if name), "")
         if not name:
-            raise _unknown(path, text)
+            raise _unknown(path, content[:_BEGINNING_BYTES].decode(errors="replace"))
         remedy = next((remedy for _, _, remedy in parts if remedy), "")
         why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
         raise BadInputError(f"the file is {name} but contains no figure", where=str(path), why=why, remedy=remedy)
     return ResultFile(tests, unread)
 
 
-def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
+def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
     """Yield (format or "", results, remedy) for each part of a text: tables, JSON objects and printed texts."""
+    if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
+        why = f"it is JSON of more than {_MOST_VALUES} values"
+        raise BadInputError("the file contains no result", where=str(path), why=why)
     cut_line = text.count("\n") + 1 if _MAY_GO_ON.search(text) else 0
-    for table in TABLES:
-        if found := table.pattern.search(text):
+    for name, pattern, read in TABLES:
+        if found := pattern.search(text):
             lines = text[found.start() :].split("\n")
             rows = takewhile(lambda line: not any(tool.opens.match(line) for tool in PRINTED), lines)
             block = Block(text.count("\n", 0, found.start()) + 1, list(rows))
-            yield table.name, _read_lines(table.name, table.read, block, cut_line), ""
+            yield name, _read_lines(name, read, block, cut_line), ""
             text = without(text, [block])
     documents = json_documents(text)
-    for known in JSON:
-        if mine := [document for document in documents if known.pattern.search(document.text)]:
-            yield known.name, list(_read(known.name, known.read, mine, mine[0])), ""
+    for name, pattern, read_json in JSON:
+        if mine := [document for document in documents if pattern.search(document.text)]:
+            yield name, list(_read(name, read_json(mine), mine[0])), ""
             text = without(text, mine)
     for tool, block in cut(text, PRINTED):
-        if tool and tool.read:
+        if any(len(set(pattern.findall(block.text))) > 1 for pattern in _ONCE):
+            why = "it mixes the lines of several programs: write the output of each to a file of its own"
+            yield tool.name if tool else "", [block.unread(why)], ""
+        elif tool and tool.read:
             yield tool.name, _read_lines(tool.name, tool.read, block, cut_line), ""
         else:
             why = tool.name if tool else "rates of an unknown tool"
@@ -174,19 +146,19 @@ def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
 
 def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Block, cut_line: int) -> list[Result]:
     """Return the results in a block, without those that depend on the last word of ``cut_line``, if it is cut off."""
-    results = list(_read(name, read, block, block))
+    results = list(_read(name, read(block), block))
     if block.first + len(block.lines) - 1 != cut_line:
         return results
     cut_off = Block(block.first, [*block.lines[:-1], re.sub(r"\S+ *\Z", "?", block.lines[-1])])
-    certain = list(_read(name, read, cut_off, cut_off))
+    certain = list(_read(name, read(cut_off), cut_off))
     named = certain == results or any(isinstance(one, Unread) and one.last == cut_line for one in certain)
     return certain if named else [*certain, Unread(cut_line, cut_line, "the file ends within this line")]
 
 
-def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
-    """Yield the results in a text. If the reader fails, yield ``block`` as unread and stop."""
+def _read(name: str, results: Iterator[Result], block: Block) -> Iterator[Result]:
+    """Yield the results of a reader. If it fails, yield ``block`` as unread and stop."""
     try:
-        for result in islice(read(text), _MOST_RESULTS + 1):
+        for result in islice(results, _MOST_RESULTS + 1):
             yield replace(result, form=name) if isinstance(result, Foreign) else result
     except _FAULTS as error:
         why = error.what if isinstance(error, BadInputError) else "a part is missing, or has an unexpected form"

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from strakes.interop.foreign import Foreign
+from strakes.interop.foreign import Foreign, number
 
 # A line with a rate. Outside the output of known tools, it is an unreadable result, except in fio's lines of progress
 # ([eta).
 _RATE = re.compile(
-    r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b)"
+    r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b"
+    r"|Throughput MiB/s +: +\d)"
 )
+# Times and rates have enough digits to differ between repetitions.
+REPEATED = "the row repeats an earlier one"
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,9 @@ class Block:
         """Return this block as an unread result with a reason."""
         return Unread(self.first, self.first + len(self.lines) - 1, why)
 
-    def line_unread(self, line: str, why: str) -> Unread:
-        """Return one line of this block as an unread result with a reason."""
-        number = self.first + self.lines.index(line)
-        return Unread(number, number, why)
+    def line_unread(self, index: int, why: str) -> Unread:
+        """Return the line at this index of the block as an unread result with a reason."""
+        return Unread(self.first + index, self.first + index, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:
         """Split at each line that ``opens`` accepts; return the lines before the first such line, and the parts."""
@@ -151,16 +153,21 @@ def without(text: str, blocks: Iterable[Block]) -> str:
     return "\n".join(lines)
 
 
-def csv_rows(block: Block) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header, and cut-off rows as unread results. Skip repeated headers.
+def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
+    """Yield the rows of a CSV with a header, and as unread results those that are cut off or repeat a row with a rate.
 
-    The last column may be missing, or contain commas without quotation marks.
+    ``rates``: columns of rates. Skip repeated headers. The last column may be missing, or contain commas without
+    quotation marks.
     """
     header = next(line for line in block.lines if line.strip())
-    columns = header.strip().split(",")
-    for line in block.lines:
+    columns, seen = header.strip().split(","), {header}
+    for index, line in enumerate(block.lines):
         cells = line.strip().split(",", len(columns) - 1)
+        row = dict(zip(columns, cells, strict=False))
         if len(cells) < len(columns) - 1 and line.strip():
-            yield block.line_unread(line, "the row has fewer columns than the header")
-        elif line.strip() and line != header:
-            yield dict(zip(columns, cells, strict=False))
+            yield block.line_unread(index, "the row has fewer columns than the header")
+        elif line in seen and line != header and any(number(row.get(rate, "")) for rate in rates):
+            yield block.line_unread(index, REPEATED)
+        elif line not in seen and line.strip():
+            yield row
+        seen.add(line)

@@ -6,31 +6,27 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from strakes.base.units import MIB, counted
-from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
+from strakes.base.errors import BadInputError
+from strakes.base.units import MIB, counted, parse_bytes
+from strakes.interop.command_options import table_of
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, settings_of, slug, time_of
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
-from strakes.model.portrait import Setting
 
-# Names of a setting in the CSV, in the JSON and in strakes.
-_SETTINGS = (
-    ("path type", "path_type", "path_type"),
-    ("hosts", "hosts", "hosts"),
-    ("threads", "threads", "threads"),
-    ("dirs", "dirs", "dirs"),
-    ("files", "files", "files"),
-    ("file size", "file_size", "file_bytes"),
-    ("block size", "block_size", "block_bytes"),
-    ("direct IO", "direct_io", "direct"),
-    ("random", "random_offsets", "random"),
-    ("IO depth", "io_depth", "queue_depth"),
-)
+# Name of a setting in the CSV -> its names in the JSON and in strakes.
+_SETTINGS: Mapping[str, Sequence[str]] = table_of("readers")["elbencho"]
 # Patterns of an operation's first line, and of the labels of rates. An entry is a file, directory, object or bucket.
 _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
-_RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
+_RATE = re.compile(r"^(?:Throughput )?(IOPS|(?:MiB|MB|[A-Z][a-z]+)(?=/s))(?:/s)?(?: (write|read))?$")
+_BLOCK_SIZE = re.compile(r" (?:-[a-zA-Z]*b ?|--block[ =])(\S+)")
 _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
+# Column of the CSV -> key of the JSON.
+_RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
+# Smaller rates in whole MiB/s have fewer than 3 digits.
+_COARSE_MIB = 100
 _OF_SERVICES = "{1} tables of {0} without a heading between them: tables of services"
 _Rates = dict[str, float | None]
 
@@ -39,7 +35,7 @@ _Rates = dict[str, float | None]
 class _Phase:
     """An operation of a run, with its rates.
 
-    Keys of ``rates``: "mib" and "entries" per second, or "read mib" and "read entries" for reads in a writing phase.
+    Keys of ``rates``: "mib", "entries" and "iops" per second, with the prefix "read " for reads in a writing phase.
     """
 
     operation: str
@@ -52,7 +48,7 @@ class _Phase:
 
 def read_csv(block: Block) -> Iterator[Result]:
     """Read the CSV, which has a row for each phase. Rates are from the end of the slowest thread."""
-    rows = list(csv_rows(block))
+    rows = list(csv_rows(block, "MiB/s [last]", "entries/s [last]"))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
 
@@ -65,23 +61,23 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
             yield document.unread(f"not valid JSON ({document.value})")
             continue
         config, last = document.value.get("config", {}), document.value.get("last_done", {})
-        row = {column: str(config.get(name, "")) for column, name, _ in _SETTINGS}
+        row = {column: str(config.get(name, "")) for column, (name, _) in _SETTINGS.items()}
         row |= {key: str(config.get(key, "")) for key in ("command", "version")}
         row |= {"operation": document.value["phase_type"], "ISO date": str(document.value.get("iso_start_date", ""))}
         for part, side in (("", last), ("rwmix read ", last.get("rwmix_read", {}))):
             row[f"{part}MiB/s [last]"] = str((number(str(side.get("bytes/s", ""))) or 0.0) / MIB)
-            row[f"{part}entries/s [last]"] = str(side.get("entries/s", ""))
+            row |= {f"{part}{column} [last]": str(side.get(key, "")) for column, key in _RATES.items()}
         phases.append(_of_row(row))
     yield from _runs(phases)
 
 
 def _of_row(row: Mapping[str, str]) -> _Phase:
     rates = {
-        f"{part}{kind}": number(row.get(f"{column}{unit}/s [last]", ""))
+        f"{part}{kind}": number(row.get(f"{column}{unit} [last]", ""))
         for part, column in (("", ""), ("read ", "rwmix read "))
-        for kind, unit in (("mib", "MiB"), ("entries", "entries"))
+        for kind, unit in (("mib", "MiB/s"), ("entries", "entries/s"), ("iops", "IOPS"))
     }
-    settings = {key: row.get(column, "") for column, _, key in _SETTINGS}
+    settings = {key: row.get(column, "") for column, (_, key) in _SETTINGS.items()}
     command, version, began = (row.get(key, "").strip() for key in ("command", "version", "ISO date"))
     return _Phase(row["operation"], rates, settings, command, version, began)
 
@@ -125,7 +121,7 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
         elif _BLOCK.match(line) and label.rstrip().endswith(" ms"):
             yield "ms", value
         elif match := _RATE.match(label.strip()) or _TOTAL.match(label.strip()):
-            unit = "mib" if match[1] in _MIB else "entries"
+            unit = "mib" if match[1] in _MIB else "iops" if match[1] == "IOPS" else "entries"
             part = "total " if match.re is _TOTAL else "read " if match[2] == "read" else ""
             yield part + unit, value * _MIB.get(match[1], 1.0) if value else None
 
@@ -182,27 +178,37 @@ def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
 
 def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
     """Yield the figures of one operation, with the suffix -read or -write if some ranks read while others write."""
-    settings = _settings(phase.settings)
-    mixed = bool(phase.rates.get("read mib") or phase.rates.get("read entries"))
+    settings = settings_of(phase.settings, {key: key for _, key in _SETTINGS.values()})
+    mixed = any(rate for kind, rate in phase.rates.items() if kind.startswith("read "))
     for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):
         name = f"{slug(phase.operation)}{side}"
-        if (mib_per_s := phase.rates.get(f"{part}mib")) is not None:
+        mib_per_s, entries_per_s, iops = (phase.rates.get(f"{part}{kind}") for kind in ("mib", "entries", "iops"))
+        mib_per_s = _exact(mib_per_s, iops, phase)
+        if mib_per_s is not None:
             yield ForeignFigure(name, "bytes_per_s", (mib_per_s * MIB,), settings)
-            name += "-entries"
-        if (entries_per_s := phase.rates.get(f"{part}entries")) is not None:
-            yield ForeignFigure(name, "operations_per_s", (entries_per_s,), settings)
+        if entries_per_s is not None:
+            has_bytes = "" if mib_per_s is None else "-entries"
+            yield ForeignFigure(f"{name}{has_bytes}", "operations_per_s", (entries_per_s,), settings)
+        if iops is not None:
+            yield ForeignFigure(f"{name}-operations", "operations_per_s", (iops,), settings)
 
 
-def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
-    settings: dict[str, Setting] = {}
-    for key, value in columns.items():
-        if key in ("direct", "random") and value:
-            settings[key] = value in ("1", "true")
-        elif value.isdecimal() and len(value) < 19:
-            settings[key] = int(value)
-        elif value:
-            settings[key] = value
-    return settings
+def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
+    """Return IOPS x block size where elbencho cut MiB/s to fewer than 3 digits, else MiB/s.
+
+    Blocks at the end of a file may be smaller, so the product must agree with MiB/s as far as both are printed.
+    """
+    printed = mib_per_s or 0.0
+    typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
+    size = phase.settings.get("block_bytes") or (typed[1] if typed else "")
+    if iops is None or printed >= _COARSE_MIB or printed % 1 or not size:
+        return mib_per_s
+    with suppress(BadInputError):
+        block_mib = parse_bytes(size) / MIB
+        # elbencho drops the decimals of both.
+        if -block_mib < iops * block_mib - printed < 1:
+            return iops * block_mib
+    return mib_per_s
 
 
 TEXT = Printed(

@@ -21,11 +21,13 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
     """Read every run: bandwidth of reads, writes and trims, and operations per second under the same name with
     ``-operations``. Skip intermediate results (--status-interval).
     """
-    runs = [run for document in documents if not isinstance(document.value, str) for run in _runs(document.value)]
-    for run, later in zip(runs, [*runs[1:], None], strict=False):
+    whole = [(document, document.value) for document in documents if not isinstance(document.value, str)]
+    runs = [(document, run) for document, value in whole for run in _runs(value)]
+    for (document, run), (_, later) in zip(runs, [*runs[1:], (None, None)], strict=False):
         unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
         if not unfinished:
-            yield _run(run)
+            test = _run(run)
+            yield test if test.figures else document.unread(", ".join(test.notes) or "no job read or wrote anything")
     for document in documents:
         if isinstance(document.value, str):
             yield document.unread(f"not valid JSON ({document.value})")
@@ -52,20 +54,21 @@ def _run(run: Mapping[str, Any]) -> Foreign:
     options = [{**(run.get("global options") or {}), **(job.get("job options") or {})} for job in jobs]
     errors = [f"fio reports error {job['error']} in job {job.get('jobname')}" for job in jobs if job.get("error")]
     paths = (str(path) for one in options if (path := one.get("directory") or one.get("filename")))
+    hosts = dict.fromkeys(str(job["hostname"]) for job in jobs if "hostname" in job)
     return Foreign(
         "fio",
         gathered(_figures(jobs, options)),
         version=str(run.get("fio version", "")).removeprefix("fio-"),
         when=time_of(str(run.get("timestamp", ""))),
         path=next(paths, ""),
+        host=", ".join(hosts),
         notes=tuple(dict.fromkeys(errors)),
     )
 
 
 def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
-    # With fio servers, an additional job "All clients" is the sum of the others. Some outputs contain only this sum.
-    return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
+    return jobs
 
 
 def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
@@ -113,4 +116,6 @@ def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, S
         with suppress(BadInputError, KeyError):
             settings[name] = parse_bytes(str(settings[key]))
             del settings[key]
-    return settings | ({"host": str(job["hostname"])} if "hostname" in job else {})
+    # With fio servers, an additional job is the sum of the others. It has the name of the last host.
+    has_host = "hostname" in job and job.get("jobname") != "All clients"
+    return settings | ({"host": str(job["hostname"])} if has_host else {})

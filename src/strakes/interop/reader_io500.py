@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from strakes.base.units import GIB
 from strakes.interop.command_options import table_of
-from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigure, number, slug, time_of
 from strakes.interop.reader_blocks import Block, Printed, Result
 from strakes.model.portrait import Setting
 
@@ -26,14 +26,13 @@ _KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
 # Older scripts printed GiB/s as "GB/s": published summaries until 2019 agree with IOR's output only in GiB/s.
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
 _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
-_COMMAS = "the numbers in the file have decimal commas"
 
 
 def read_text(block: Block) -> Iterator[Result]:
     """Read the lines of results and the score. A log repeats all results at its end."""
     rates: dict[str, tuple[float, str]] = {}
     stated, invalid, commas, first_score = [], [], False, []
-    for line in block.lines:
+    for index, line in enumerate(block.lines):
         row = _row(line)
         if row is None:
             if (score := _SCORE.match(line)) and "TOTAL" in score[1]:
@@ -41,17 +40,16 @@ def read_text(block: Block) -> Iterator[Result]:
             elif _FIRST_SCORE.match(line):
                 first_score.append(" ".join(line.split()))
             elif _BEGINS_RESULT.match(line):
-                yield block.line_unread(line, "the row is cut off, or its unit is not known")
+                yield block.line_unread(index, "the row is cut off, or its unit is not known")
             continue
         name, value, unit, rest = row
-        if re.fullmatch(r"\d+,\d+", value):
-            commas, value = True, value.replace(",", ".")
+        commas = commas or bool(DECIMAL_COMMA.fullmatch(value))
         if re.search("invalid", rest, re.IGNORECASE) and name not in invalid:
             invalid.append(name)
-        if (rate := number(value)) is not None and name != "timestamp":
+        if (rate := number(value, has_decimals=True)) is not None and name != "timestamp":
             found = (rate * _FACTORS[unit], unit)
             if rates.setdefault(name, found) != found:
-                yield block.line_unread(line, f"it differs from the first result of {name}")
+                yield block.line_unread(index, f"it differs from the first result of {name}")
     if first_score:
         stated.append(f"IO500 states: {'; '.join(first_score)}")
     if not rates:
@@ -65,7 +63,7 @@ def read_text(block: Block) -> Iterator[Result]:
         when=time_of("{}-{}-{} {}:{}:{}".format(*began.groups())) if began else None,
         path=block.search(r"^io500_workdir=(\S+)$"),
         stated=tuple(dict.fromkeys(stated)),
-        notes=(*_validity(block.text, invalid), *([_COMMAS] if commas else []), *_missing(rates, stated)),
+        notes=(*_validity(block.text, invalid), *([COMMAS] if commas else []), *_missing(rates, stated)),
     )
 
 

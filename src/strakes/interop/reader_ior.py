@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
-from strakes.base.errors import BadInputError
-from strakes.base.units import MIB, counted, parse_bytes
-from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
-from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
-from strakes.model.portrait import Setting
+from strakes.base.units import MIB, counted
+from strakes.interop.command_options import table_of
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, settings_of, time_of
+from strakes.interop.reader_blocks import REPEATED, Block, Document, Printed, Result, Unread, csv_rows
 
 # Name of a setting in IOR -> its name in strakes.
-_SETTINGS = {
-    "api": "api",
-    "access": "layout",
-    "tasks": "ranks",
-    "clients": "ranks",
-    "numtasks": "ranks",
-    "participating tasks": "ranks",
-    "nodes": "nodes",
-    "segments": "segments",
-    "segmentcount": "segments",
-    "xfersize": "transfer_bytes",
-    "transfersize": "transfer_bytes",
-    "blocksize": "block_bytes",
-    "ordering inter file": "ordering",
-    "type": "type",
-}
-_NUMBERS = ("ranks", "nodes", "segments")
+_SETTINGS: Mapping[str, str] = table_of("readers")["ior"]
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
 # A launcher may put the rank before a row, even if the heading was copied without it.
 _RANK = r"^\s*(?:\d+:\s*)?"
 _ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
+# Any row of numbers, which is not from the summary, belongs to a table, even if the heading was not copied.
+_FULL_ROW = re.compile(rf"{_RANK}(?:write|read)(?:\s+[\d.]+){{7,10}}\s*$")
 _BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
 _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
@@ -56,8 +40,10 @@ def read_text(block: Block) -> Iterator[Result]:
     """Read each test of an IOR run. A script (-f) can have several tests."""
     first_lines = (known for known in (_TEST_ID, _OPTIONS) if any(map(known.match, block.lines)))
     head, tests = block.parts(next(first_lines, _HEADER).match)
+    if any(map(_FULL_ROW.match, head.lines)):
+        tests.insert(0, head)
     # Old versions print one table header for all tests.
-    has_header = any(map(_HEADER.match, head.lines))
+    has_header = any(map(_HEADER.match, head.lines)) or bool(_FULL_ROW.match(block.lines[0]))
     for test in tests or [block]:
         has_header = has_header or any(map(_HEADER.match, test.lines))
         pairs = {**head.pairs(_PAIR), **test.pairs(_PAIR), "version": block.search(r"IOR-(\S+?):")}
@@ -67,19 +53,32 @@ def read_text(block: Block) -> Iterator[Result]:
 
 def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iterator[Result]:
     rows, means, fastest = (list[tuple[str, str]]() for _ in range(3))
-    for line in test.lines:
+    columns, summary, seen = list[str](), list[dict[str, str]](), set[str]()
+    for index, line in enumerate(test.lines):
         if _HEADER.match(line):
             in_table = True
         elif _SUMMARY.match(line):
-            in_table = False
+            in_table, columns = False, [] if " (MiB)" in line else line.lower().split()
         elif in_table and (row := _ROW.match(line)):
-            rows.append((row[1], row[2]))
+            if line in seen:
+                yield test.line_unread(index, REPEATED)
+            else:
+                rows.append((row[1], row[2]))
+            seen.add(line)
         elif in_table and _BEGINS_ROW.match(line):
-            yield test.line_unread(line, "the row is cut off")
+            yield test.line_unread(index, "the row is cut off")
         elif mean := _MEAN.match(line):
             means.append((mean[1], mean[2]))
+            summary.append(dict(zip(columns, line[mean.start(1) :].split(), strict=False)))
         elif most := _MAX.match(line):
             fastest.append((most[1].lower(), most[2]))
+    ranks, tasks = settings_of(facts, _SETTINGS).get("ranks"), {row["#tasks"] for row in summary if "#tasks" in row}
+    if ranks is None and len(tasks) == 1:
+        facts = {**summary[0], **facts}
+    elif tasks and str(ranks) not in tasks:
+        why = f"it mixes parts of two tests: the heading has {ranks} tasks, the summary {' and '.join(sorted(tasks))}"
+        yield test.unread(why)
+        return
     found = _test(rows, facts)
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
         # If rows are missing, an operation may occur only in the summary.
@@ -103,7 +102,7 @@ def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str
 
 def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
     """Return the test in a list, which is empty if no rate is usable. ``rates``: (operation, MiB/s as text)."""
-    settings = _settings(facts)
+    settings = settings_of(facts, _SETTINGS)
     figures = [
         ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings)
         for access, text in rates
@@ -112,37 +111,19 @@ def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: st
     unusable = len(rates) - len(figures)
     left_out = f"{counted(unusable, 'repetition')} left out, without usable bandwidth (nan, inf or 0)"
     machine = facts.get("machine", "").split()
+    file = facts.get("test filename") or facts.get("testfilename") or ""
     test = Foreign(
         tool="ior",
         figures=gathered(figures),
         version=facts.get("version", ""),
         when=time_of(facts.get("starttime") or facts.get("began") or facts.get("run began") or ""),
         command=facts.get("command line") or facts.get("command line used") or "",
-        path=_path(facts),
+        # Of a relative path, use the directory that IOR printed (if any).
+        path=file if file.startswith("/") else facts.get("path") or file,
         host=machine[1] if len(machine) > 1 else "",
         notes=(*notes, *([left_out] if unusable else [])),
     )
     return [test] if figures else []
-
-
-def _path(facts: Mapping[str, str]) -> str:
-    """Return the path of the test file or, if it is relative, the directory that IOR printed (if any)."""
-    name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
-    return name if name.startswith("/") or not directory else directory
-
-
-def _settings(facts: Mapping[str, str]) -> dict[str, Setting]:
-    settings: dict[str, Setting] = {}
-    for key, text in facts.items():
-        name, digits = _SETTINGS.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)
-        if name.endswith("_bytes"):
-            with suppress(BadInputError):
-                settings[name] = parse_bytes(text.replace("bytes", "").strip())
-        elif name in _NUMBERS and digits:
-            settings[name] = int(digits[0])
-        elif name and name not in _NUMBERS and text:
-            settings[name] = text
-    return settings
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
@@ -170,7 +151,7 @@ def read_csv(block: Block) -> Iterator[Result]:
     """Read the CSV summary, which has a row for each repetition. A test begins where an iteration number recurs."""
     tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
     seen: set[tuple[str, str]] = set()
-    for row in csv_rows(block):
+    for row in csv_rows(block, "bw(MiB/s)"):
         if isinstance(row, Unread):
             yield row
         elif row["access"] in ("write", "read"):
@@ -192,7 +173,10 @@ def read_csv(block: Block) -> Iterator[Result]:
 TEXT = Printed(
     "IOR text",
     opens=re.compile(r"[ \t]*IOR-\d\S*: "),
-    table=re.compile(rf"{_HEADER.pattern}|{_MAX.pattern}|[ \t]*Operation +Max ?\(MiB\)"),
+    table=re.compile(
+        rf"{_HEADER.pattern}|{_FULL_ROW.pattern}|{_MAX.pattern}|[ \t]*Operation +Max ?\(MiB\)"
+        r"|[ \t]*(?:api {5,}=|test filename +[:=]) "
+    ),
     ends=re.compile(r"[ \t]*(?:Run f|F)inished\s*: "),
     read=read_text,
 )

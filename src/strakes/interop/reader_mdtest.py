@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigure, number, slug, time_of
 from strakes.interop.reader_blocks import Block, Printed, Result, Unread
 from strakes.model.portrait import Setting
 
 _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
-_ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dainf]+(?:\s+[-+.\dainf]+)*)\s*$")
+_ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dni].*)")
+_VALUES = re.compile(r"[-+.,\dainf]+(?:\s+[-+.,\dainf]+)*\s*")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
 _CUT_OFF = "the last line of mdtest's output is missing, so operations may be missing"
 _ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|directories)")
@@ -42,6 +43,7 @@ def read_text(block: Block) -> Iterator[Result]:
             yield table.unread("mdtest measured nothing, or its columns are not known")
             continue
         count = int(table.search(r"\(of (\d+) iterations\)"))
+        commas = [COMMAS] if any(DECIMAL_COMMA.fullmatch(word) for line in table.lines for word in line.split()) else []
         note = f"each figure is mdtest's mean of {count} iterations; mdtest does not print each iteration"
         yield Foreign(
             tool="mdtest",
@@ -52,7 +54,7 @@ def read_text(block: Block) -> Iterator[Result]:
             when=time_of(block.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)")),
             command=command,
             path=_paths(block.text, command),
-            notes=(*([note] if count > 1 else []), *cut_off),
+            notes=(*([note] if count > 1 else []), *cut_off, *commas),
         )
 
 
@@ -60,7 +62,7 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
     """Yield (operation, mean rate), and lines whose columns do not match the header as unread results."""
     # Columns are Max, Min, Mean and Std Dev. Newer versions repeat these for iterations; use the last.
     columns: list[str] = []
-    for line in table.lines:
+    for index, line in enumerate(table.lines):
         if _TIMES.match(line):
             return
         if line.split()[:1] == ["Operation"]:
@@ -68,16 +70,17 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
         elif row := _ROW.match(line):
             values = row[2].split()
             mean = len(columns) - 1 - columns[::-1].index("Mean") if "Mean" in columns else 2
-            if len(values) != max(len(columns), 4) and not (len(columns) == 7 and len(values) == 8):
-                yield table.line_unread(line, "its columns do not match the header")
-            elif rate := number(values[mean]):
+            is_full = len(values) == max(len(columns), 4) or (len(columns) == 7 and len(values) == 8)
+            if not is_full or not _VALUES.fullmatch(row[2]):
+                yield table.line_unread(index, "its columns do not match the header")
+            elif rate := number(values[mean], has_decimals=True):
                 yield row[1], rate
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
     """Yield the rate of tree creation or removal, which older versions print outside the table."""
     for found in map(_OLD_TREE.match, block.lines):
-        if found and found[1] == kind and (rate := number(found[2])):
+        if found and found[1] == kind and (rate := number(found[2], has_decimals=True)):
             yield f"Tree {kind}", rate
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
+from strakes.base.errors import BadInputError
 from strakes.interop.reader_blocks import Printed
 
 # Longer runs of white space or digits are shortened, because some patterns take quadratic time on them. The node maps
@@ -23,34 +25,69 @@ _WRAPPED = re.compile(
 )
 # Maximum length of a prefix before each line, from a launcher, logger or mailer. The time grows in proportion.
 _LONGEST_PREFIX = 80
+# Times in a prefix, which differ between the lines of one program.
+_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")
+# Maximum number of programs whose lines are mixed. Reading takes this many times as long.
+_MOST_MIXED = 256
 # Search only the first 1 MiB for prefixes: the time grows in proportion, and a live log may have millions of lines.
 _BEGINNING = 1 << 20
 
 
-def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
-    """Return the text of a file as the tool printed it: without prefixes of lines, colours and foreign line ends."""
+def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
+    """Yield the text of a file as the tool printed it: without prefixes of lines, colours and foreign line ends.
+
+    If several programs printed at the same time, yield the text of each, with empty lines in place of the others'.
+    Raises BadInputError if there are too many.
+    """
     text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
     text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
     text = text.replace("\t", " ").replace("\N{NO-BREAK SPACE}", " ")
     text = _LONG.sub(lambda long: long[0][:_LONGEST], text)
     shapes = dict.fromkeys(_prefixes(text[:_BEGINNING].split("\n"), tools))
-    if shapes:
-        text = re.sub(rf"^(?:{'|'.join(shapes)})", "", text, flags=re.MULTILINE)
-    if any(shape.endswith('" {0,0}') for shape in shapes):
-        # Ansible and notebooks store lines as JSON strings.
-        text = re.sub(r'(?:\\n)?",?$', "", text, flags=re.MULTILINE).replace('\\"', '"')
-    return _WRAPPED.sub(r"\1 \2", text)
+    for lines in _programs(text.split("\n"), "|".join(shapes), tools) if shapes else [[text]]:
+        text = "\n".join(lines)
+        if any(shape.endswith('" {0,0}') for shape in shapes):
+            # Ansible and notebooks store lines as JSON strings.
+            text = re.sub(r'(?:\\n)?",?$', "", text, flags=re.MULTILINE).replace('\\"', '"')
+        yield _WRAPPED.sub(r"\1 \2", text)
+
+
+def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterator[list[str]]:
+    """Yield the lines without their prefix: those of each program whose prefix differs, then all others.
+
+    Programs are told apart only if several prefixes precede a first line of a result, and their lines alternate. The
+    services of elbencho belong to one program.
+    """
+    prefixes = [found[0] if (found := re.match(prefix, line)) else "" for line in lines]
+    tagged = [(_TIME.sub("", one).strip(), line[len(one) :]) for one, line in zip(prefixes, lines, strict=True)]
+    begins = re.compile("|".join(tool.opens.pattern for tool in tools))
+    programs = dict.fromkeys(tag for tag, line in tagged if tag and begins.match(line))
+    turns = sum(1 for _ in groupby(tag for tag, _ in tagged if tag in programs))
+    if turns <= len(programs) or any("ervice now listening" in line for line in lines):
+        programs = {}
+    if len(programs) > _MOST_MIXED:
+        remedy = "Write the output of each program to a file of its own."
+        raise BadInputError(f"the file mixes the lines of more than {_MOST_MIXED} programs", remedy=remedy)
+    for program in [*programs, None]:
+        yield [line if (tag if tag in programs else None) == program else "" for tag, line in tagged]
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield patterns of line prefixes that the first line of a result shares with most lines below it."""
+    """Yield patterns of line prefixes that the first line of a result shares with most lines below it.
+
+    The lines of several programs may alternate, so a line below may have the prefix of another program.
+    """
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
-    for index, line in enumerate(lines):
-        if (found := opening.match(line)) and (shape := _shape(found[1])):
-            below = lines[index + 1 : index + 6]
-            if below and 2 * sum(bool(re.match(shape, other)) for other in below) > len(below):
-                yield shape
+    found = [(index, match[1]) for index, line in enumerate(lines) if (match := opening.match(line))]
+    tags = dict.fromkeys(_shape(prefix) for _, prefix in found if prefix.strip() and not prefix[-1].isalnum())
+    any_tag = "|".join([*tags][:_MOST_MIXED])
+    for index, prefix in found:
+        shape, below = _shape(prefix), lines[index + 1 : index + 6]
+        own, tagged = (2 * sum(bool(re.match(one, line)) for line in below) for one in (shape, any_tag))
+        again = shape in tags and any(re.match(shape, line) for line in lines[index + 1 : index + _MOST_MIXED])
+        if own > len(below) > 0 or (tagged > len(below) and again):
+            yield shape
 
 
 def _shape(prefix: str) -> str:

@@ -90,3 +90,20 @@ def test_a_client_without_a_network_shows_no_difference_of_clocks() -> None:
         for now_s in range(2900, 4000, 5)
     ]
     assert clocks_ahead(readings) == {}
+
+
+def test_the_forgotten_begin_of_a_long_wait_shows_no_difference_of_clocks() -> None:
+    """The state history of an import has 16 entries, so later changes push out the begin of a wait."""
+    readings = [
+        CounterReading(
+            "srv",
+            now_s,
+            serving={OST: 900.0} if 3000 <= now_s < 3300 else {OST: 900.0, MDT: 900.0},
+            recovered={MDT: 3310.0} if now_s >= 3310 else {},
+        )
+        for now_s in range(2900, 3500, 5)
+    ]
+    for now_s in range(3315, 3500, 5):
+        waits = (Interruption(MDT, now_s - 215.0, 3311.0, or_earlier=True),)
+        readings.append(CounterReading("client", now_s, serving={}, waits=waits))
+    assert clocks_ahead(readings) == {}

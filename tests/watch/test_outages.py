@@ -163,12 +163,49 @@ def test_a_target_that_served_for_10_s_in_between_has_two_outages(pause_s: int, 
             assert event.low <= ended_s - began_s <= event.high <= ended_s - began_s + 30
 
 
-def test_a_server_that_lists_a_target_for_20_s_in_between_reports_two_outages() -> None:
+@pytest.mark.parametrize(
+    ("step_s", "served_s", "has_client"),
+    [(10, 20, False), (5, 12, False), (5, 12, True), (10, 12, True), (5, 25, True)],
+)
+def test_a_server_that_lists_a_target_in_between_reports_two_outages(
+    step_s: int, served_s: int, has_client: bool
+) -> None:
+    """The client retries every 5 s, so its history of 16 states soon lacks the begin of the first outage."""
+    begins = (1101, 1101 + 31 + served_s)
+    retries = [
+        (at, state) for begin in begins for at in range(begin, begin + 24, 5) for state in ("CONNECTING", "DISCONN")
+    ]
+    ends = [(begin + 24, state) for begin in begins for state in ("CONNECTING", "REPLAY", "REPLAY_WAIT")]
+    changes = sorted([*retries, *ends, *((begin + 31, "FULL") for begin in begins)], key=lambda each: each[0])
     outages, events = Outages(), list[WatchEvent]()
-    for now_s in range(1000, 1500, 10):
-        there = {} if 1100 <= now_s < 1200 or 1230 <= now_s < 1330 else {OST: 0.0}
-        events += outages.add(CounterReading("oss", now_s, serving=there))
-    assert [event.text.rpartition(" for ")[2] for event in events if event.ended_s] == ["90 s to 110 s"] * 2
+    for now_s in range(1000, 1500, step_s):
+        begin = max((each for each in begins if each <= now_s), default=900)
+        there = {} if begin <= now_s < begin + 24 else {MDT: begin + 24.0}
+        recovering = frozenset(there if begin <= now_s < begin + 31 else ())
+        events += outages.add(CounterReading("mds", now_s, serving={OST: 900.0} | there, recovering=recovering))
+        if has_client:
+            seen = [each for each in changes if each[0] <= now_s]
+            events += outages.add(read_text("client", now_s, lctl("mdc", MDT, seen)))
+    ended = [event for event in events if event.ended_s]
+    assert len({event.key for event in events}) == len(ended) == 2
+    assert all((event.low or 0) <= 31 and 24 <= (event.high or 0) <= 31 + 2 * step_s for event in ended)
+
+
+@pytest.mark.parametrize("has_client", [True, False])
+def test_an_idle_target_of_a_dead_server_belongs_to_the_same_outage(has_client: bool) -> None:
+    outages, events = Outages(), list[WatchEvent]()
+    for now_s in range(1000, 1400, 5):
+        if not 1105 <= now_s < 1175:
+            serving = dict.fromkeys((MDT, OST), 900.0 if now_s < 1105 else 1172.0)
+            recovering = frozenset(serving if 1175 <= now_s < 1190 else ())
+            events += outages.add(CounterReading("srv", now_s, serving=serving, recovering=recovering))
+        if has_client:
+            changes = [(1108, "DISCONN"), *((1172, state) for state in ("CONNECTING", "REPLAY")), (1190, "FULL")]
+            seen = lctl("mdc", MDT, [each for each in changes if each[0] <= now_s])
+            events += outages.add(read_text("client", now_s, seen))
+    end = events[-1]
+    assert {event.key for event in events} == {end.key} and f"{OST}, {MDT} for " in end.text
+    assert 1100 <= end.began_s <= 1115 and (end.low or 0) >= 60 * has_client
 
 
 def test_targets_that_return_at_different_times_have_their_own_durations() -> None:

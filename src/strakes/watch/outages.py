@@ -72,12 +72,25 @@ class _Outage:
     @property
     def lasts(self) -> bool:
         """Return whether a source still reports that the target does not serve."""
-        return self.missing or math.inf in self.waits.values() or self.back_s is None
+        waits = self.missing or math.inf in self.waits.values() or self.back_s is None
+        return waits and not self.superseded
+
+    @property
+    def listed_s(self) -> float:
+        """Return when the server mounted the target that it had missed, infinite if it has not or is in recovery."""
+        return math.inf if self.missing or not self.misses or self.mounted_s is None else self.mounted_s
 
     @property
     def is_directory(self) -> bool:
         """Return whether this is the outage of a probed directory, not of a target."""
         return self.target.startswith("/")
+
+    def fails_with(self, other: _Outage) -> bool:
+        """Return whether two targets of a server may have failed together: one was last seen before the other failed.
+
+        The server was silent until it was back.
+        """
+        return self.server == other.server and not self.misses and self.up_s <= other.down_s <= self.down_s
 
     def is_settled(self, now_s: float) -> bool:
         """Return whether the outage ended long enough ago for all sources to report its end."""
@@ -127,8 +140,12 @@ class Outages:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
         # A client with several connections waits while any of them waits, so add unfinished waits last.
-        for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
-            self._add_wait(reading, wait)
+        waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
+        newest = {wait.target: wait for wait in waits}
+        for wait in waits:
+            # If a client has forgotten when its previous wait began, that wait belongs to the outage that is over.
+            if not (wait.or_earlier and wait is not newest[wait.target] and wait.target in self._closed_s):
+                self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
 
     def _add_served(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
@@ -140,13 +157,15 @@ class Outages:
             recovers = target in reading.recovering
             outage = self._open.get(target)
             closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
-            reset = known is not None and start_s > known.start_s + 1
-            # Restarted counters mean a remount if the target was missing or is in recovery. Else an operator cleared
-            # them.
-            away = recovers or (outage is not None and outage.misses > 0)
-            restarted = (
-                reset and start_s > closed_s and (away or (known is not None and recovered_s != known.recovered_s))
-            )
+            # Restarted counters mean a remount if the target was missing, or is or was in recovery. Else an operator
+            # cleared them.
+            restarted = known is not None and start_s > known.start_s + 1
+            if not (outage and outage.misses):
+                restarted &= start_s > closed_s and (
+                    recovers or (known is not None and recovered_s != known.recovered_s)
+                )
+            if outage and restarted and outage.listed_s < start_s:
+                outage = self._ongoing(target, start_s, outage.listed_s)
             if known and restarted and outage is None:
                 down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
                 outage = self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
@@ -184,7 +203,10 @@ class Outages:
     def _add_missing(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
         for target, known in self._served.items():
             if known.server == reading.source and target not in serving:
-                outage = self._ongoing(target, known.seen_s)
+                outage = self._open.get(target)
+                if outage:
+                    missed_s = known.seen_s if math.isinf(outage.listed_s) else reading.time_s
+                    outage = self._ongoing(target, missed_s, outage.listed_s)
                 outage = outage or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
                 if outage.waits and not outage.misses:
                     outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
@@ -199,7 +221,8 @@ class Outages:
         target, since_s = wait.target, self._since_s or 0.0
         if ended_s is not None and (ended_s < since_s or began_s <= self._closed_s.get(target, -math.inf)):
             return
-        outage = self._ongoing(target, began_s)
+        outage = self._open.get(target)
+        outage = outage and self._ongoing(target, began_s, outage.waits.get(reading.source, math.inf))
         if outage is None:
             known = self._served.get(target)
             # The outage began earlier than the wait: the client notices it with its next request or ping.
@@ -229,14 +252,20 @@ class Outages:
             outage.still_s = max(outage.down_s, min(outage.still_s, ended_s), ended_s - wait.within_s)
             outage.back_s = max(outage.back_s or 0.0, ended_s + wait.within_s)
 
-    def _ongoing(self, target: str, unserved_s: float) -> _Outage | None:
-        """Return the target's open outage, or None if it ended well before ``unserved_s``."""
-        outage = self._open.get(target)
-        if outage is None or outage.lasts or outage.back_s is None or unserved_s < outage.back_s + _SHORT_S:
+    def _ongoing(self, target: str, unserved_s: float, served_s: float) -> _Outage | None:
+        """Return the target's open outage, or None if it ended well before ``unserved_s``.
+
+        ``served_s``: time since which the source of this report saw the target serve again, infinite if it did not. A
+        source is compared with itself, because others may be silent, notice the end later, or have another clock.
+        """
+        outage = self._open[target]
+        if math.isinf(served_s) and not outage.lasts:
+            served_s = outage.back_s or math.inf
+        if unserved_s < served_s + _SHORT_S:
             return outage
-        outage.superseded = True
+        outage.superseded, outage.back_s = True, min(outage.back_s or served_s, unserved_s)
         self._superseded.append(self._open.pop(target))
-        self._closed_s[target] = outage.back_s
+        self._closed_s[target] = served_s
         return None
 
     def _begin(self, target: str, now_s: float, up_s: float, down_s: float, *, sure: bool = False) -> _Outage:
@@ -255,12 +284,12 @@ class Outages:
 
     def _begun(self, now_s: float) -> list[WatchEvent]:
         unfinished = (*self._superseded, *self._open.values())
-        lasting = [outage.event for outage in unfinished if outage.event is not None]
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
-        for outage in new if lasting else ():
-            if outage.is_directory:
-                # A target's outage explains why the directory hangs, so both are one event.
-                outage.event = lasting[0]
+        for outage in new:
+            # A target's outage explains why the directory hangs, so both are one event.
+            known = [each for each in unfinished if each.event and (outage.is_directory or outage.fails_with(each))]
+            if known:
+                outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
         # Report a cut-off client later: a server whose clock differs may still report the outage.
@@ -268,12 +297,14 @@ class Outages:
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
         new.sort(key=lambda outage: outage.down_s, reverse=True)
-        same = (outage for outage in new if outage.down_s - new[-1].down_s <= _SAME_ONSET_S)
+        first = new[-1]
+        same = (each for each in new if each.down_s - first.down_s <= _SAME_ONSET_S or each.fails_with(first))
         group = list({outage.target: outage for outage in same}.values())  # the oldest outage of each target
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
-        began_s = min((outage.up_s + outage.down_s) / 2 for outage in group)
+        # A source notices an outage within _PING_S, unless it was silent because its machine had failed.
+        began_s = min(outage.up_s + min(outage.down_s - outage.up_s, _PING_S) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
         alone = self._is_cut_off(shown[0])

@@ -192,10 +192,10 @@ class NamespaceScaling(Study):
             f"{name} {sum(counts.get(name, 0.0) for counts in by_run.values()) / total:.0%}" for name in names
         )
         text = gettext(message, **placed, shares=shares, requests=f"{total:,.0f}")
-        counted = {_run(seen) for seen in cells[0].observations if seen.servers}
-        if by_run.keys() < counted:
+        runs = {_run(seen) for seen in cells[0].observations}
+        if by_run.keys() < runs:
             message = "{told} (counted in {counted} of {runs} runs; counters of some targets are missing in the others)"
-            text = gettext(message, told=text, counted=len(by_run), runs=len(counted))
+            text = gettext(message, told=text, counted=len(by_run), runs=len(runs))
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED_SHARE * done:
             message = "{told}, for {operations} operations; the client's cache answered the rest"

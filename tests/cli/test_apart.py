@@ -271,7 +271,7 @@ def test_a_watchdog_restores_settings_for_a_blocked_command_and_decides_how_long
         from strakes.targets.target import LostServer
         watchdog.LOST_FOR_S, watchdog._UNWIND_S, watchdog.GRACE_S = 0.0, 0.0, {wait_s}
         target = SimpleNamespace(mount=SimpleNamespace(remote=True), path="/mnt/d", lost_servers=lambda: {lost})
-        with watchdog.servers_watched([target]), watchdog.before_forced_end(lambda: os.write(1, b"restored")):
+        with watchdog.servers_watched([target]), watchdog.before_forced_end(lambda: os.write(1, b"restored") and "a=9"):
             os.mkdir({str(mount.place / "d")!r})
         return 7
     """
@@ -282,7 +282,22 @@ def test_a_watchdog_restores_settings_for_a_blocked_command_and_decides_how_long
                 mount.mend()
             printed, errors = process.communicate(timeout=30)
             assert (process.returncode, printed) == ((7, "") if wait_s else (1, "restored"))
+            assert errors.count("a=9") == (0 if wait_s else 1)
             assert ("on mds1 does not answer: DISCONN. Waiting for at most" in errors) == (lost == DEAD)
             assert errors.count("strakes: error: ") == errors.count("where: /mnt/d\n") == (0 if wait_s else 1)
     finally:
         mount.mend()
+
+
+def test_a_command_that_hangs_is_ended_with_its_process() -> None:
+    work = """
+        from strakes.base.processes import commands_of, process_start
+        from strakes.targets.command import run
+        threading.Thread(target=run, args=(["sh", "-c", "exec sleep 90"], 90), daemon=True).start()
+        time.sleep(1)
+        print(*commands_of(os.getpid(), process_start(os.getpid())), flush=True)
+        return 7
+    """
+    with start(work) as process:
+        printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 7 and printed and not Path(f"/proc/{printed.strip()}").exists()

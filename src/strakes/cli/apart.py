@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
-from strakes.base.processes import descendants_of, kernel_waits, process_start, wait_in_words
+from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
 _DONE = signal.SIGUSR1  # the child sends this signal when its work is done
@@ -131,6 +131,7 @@ class _Watch:
         limited: bool,
     ) -> None:
         self._child, self._trouble, self._explain, self._limited = child, trouble, explain, limited
+        self._started = process_start(child) or 0
         library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
         for number in _WATCHED:
             library.sigaddset(watched, int(number))
@@ -207,6 +208,9 @@ class _Watch:
     def _wait_for_the_last(self) -> None:
         """Wait a limited time for the child and for descendants in the kernel. List remaining processes on stderr."""
         begun_s = time.monotonic()
+        for number in commands_of(self._child, self._started):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)  # a command that still runs hangs
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()

@@ -15,9 +15,9 @@ from strakes.base.foreign_text import command_line
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
-from strakes.control.knob_journal import KnobJournal
+from strakes.control.knob_journal import KnobJournal, open_journals
 from strakes.control.knob_place import KnobPlace, values_in_force
-from strakes.control.knob_restore import Restored, settle
+from strakes.control.knob_restore import Restored, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
@@ -140,14 +140,20 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
     """Change the knobs of the plan, and undo the changes if one of them or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
-    with before_forced_end(lambda: _put_back(target, root, journal, change)):
+
+    def undo() -> str:
+        _put_back(target, root, journal, change)
+        return _left(journal)
+
+    with before_forced_end(undo):
         try:
             for knob, wanted, places in plan:
                 given = {place.name_with_host: _change_place(knob, place, wanted, journal, target) for place in places}
                 change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
             yield journal, change
-        except BaseException:
-            _put_back(target, root, journal, change)
+        except BaseException as error:
+            if left := undo():
+                error.add_note(left)
             raise
         finally:
             journal.release()
@@ -163,6 +169,18 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
         _restoring.release()
     change.restored = (*change.restored, *done)
     return [restored for restored in done if not restored.done]
+
+
+def _left(journal: KnobJournal) -> str:
+    """Return a text on the settings that are still changed, with their values, or ""."""
+    states = [state for state in open_journals(journal.root)[0] if state.path == journal.path]
+    still = [
+        f"{entry.place.name_with_host} {'is' if entry.known else 'may be'} "
+        f"{shown(entry.effective if entry.known else entry.wanted)} (before: {shown(entry.before)})"
+        for state in states
+        for entry in state.open_entries
+    ]
+    return f"settings are still changed: {'; '.join(still)}. Put them back with: strakes knobs restore" if still else ""
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:

@@ -50,10 +50,10 @@ class Restored:
 
     def __str__(self) -> str:
         outcome = {
-            "restored": f"put back to {_shown(self.before)}",
-            "unchanged": f"has its old value {_shown(self.before)}",
-            "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
-            "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
+            "restored": f"put back to {shown(self.before)}",
+            "unchanged": f"has its old value {shown(self.before)}",
+            "changed by others": f"left at {shown(self.value)}, not put back to {shown(self.before)}",
+            "kept": f"stays at {shown(self.value)} (before: {shown(self.before)})",
         }.get(self.outcome, self.outcome)
         where = f" ({self.place})" if self.place != self.knob else ""
         return f"{self.knob}: {outcome}{f': {self.why}' if self.why else ''}{where}"
@@ -189,7 +189,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         return _settle(journal, entry, "unchanged", value)
     ours = entry.effective if entry.known else entry.wanted
     if value != ours:
-        why = f"strakes set {_shown(ours)}, but somebody else has changed it since"
+        why = f"strakes set {shown(ours)}, but somebody else has changed it since"
         if not entry.known:
             why += ", or the system adjusted it (strakes was killed before it could read it back)"
         elif not state.owner.this_boot:
@@ -200,7 +200,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     if now != entry.before:
         # Record this value, so that the next attempt recognises it as a value set by strakes.
         journal.note("did", number=entry.number, effective=now)
-        why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
+        why = f"the system adjusted {shown(entry.before)} to {shown(now)}"
         return _outcome(journal.path.stem, entry, "not put back", now, why)
     return _settle(journal, entry, "restored", now)
 
@@ -250,5 +250,6 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
             say(f"  {restored}")
 
 
-def _shown(value: str | None) -> str:
+def shown(value: str | None) -> str:
+    """Return a value as text. None means that the setting has its default."""
     return "default" if value is None else value

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Literal
@@ -44,12 +44,12 @@ TOLD_TO_END = signal.SIGUSR2
 _SLOW_S = 3.0
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
-_last_acts: list[Callable[[], object]] = []
+_last_acts: list[Callable[[], str]] = []
 
 
 @contextmanager
-def before_forced_end(act: Callable[[], object]) -> Iterator[None]:
-    """Call ``act`` in the watchdog thread if the watchdog ends the process while the body runs."""
+def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
+    """Call ``act`` in the watchdog thread if the watchdog ends the process while the body runs, and print its text."""
     _last_acts.append(act)
     try:
         yield
@@ -141,7 +141,7 @@ class _Watchdog:
         course = Course()
         while course.state != "over" and not self._stopping.wait(_TICK_S):
             if TOLD_TO_END in signal.sigpending():
-                self._restore()
+                _write(f"strakes: {text}" for text in self._restore())
                 os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
@@ -163,20 +163,26 @@ class _Watchdog:
         ends_s = time.monotonic() + ENDING_S
         if self._stopping.wait(_UNWIND_S):
             return
-        self._restore()
+        left = self._restore()
         if self._stopping.wait(max(0.0, ends_s - time.monotonic())):
             return
-        with suppress(OSError):
-            os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
+        _write((*error.lines(), *(f"  also: {text}" for text in left)))
         for tell_status, _ in _parent:
             tell_status(error.exit_status)
         os._exit(error.exit_status)
 
-    def _restore(self) -> None:
+    def _restore(self) -> list[str]:
         command.end_running()
+        texts = []
         for act in reversed(_last_acts):
             with suppress(StrakesError, OSError):
-                act()
+                texts.append(act())
+        return [text for text in texts if text]
+
+
+def _write(lines: Iterable[str]) -> None:
+    with suppress(OSError):  # standard error is closed
+        os.write(2, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:

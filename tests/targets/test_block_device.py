@@ -38,7 +38,7 @@ def test_a_partition_has_its_own_size_and_the_queue_of_its_disk(sysfs: Path) -> 
     device = block_device_of(mount_on("8:1"), sysfs)
     assert device is not None
     assert (device.name, device.total_bytes) == ("sda", 1024000 * 512)
-    assert (device.rotational, device.scheduler, device.logical_block_bytes) == (True, "mq-deadline", 4096)
+    assert (device.rotational, device.scheduler) == (True, "mq-deadline")
     assert (device.read_ahead_bytes, device.write_cache, device.backing_file) == (131072, "write back", "")
     whole = block_device_of(mount_on("8:0"), sysfs)
     assert whole is not None and (whole.name, whole.total_bytes) == ("sda", 2048000 * 512)

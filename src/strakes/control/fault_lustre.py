@@ -144,7 +144,7 @@ class _ServerFault(_LustreFault):
     def _of_directory(self, ask: Ask) -> str:
         placement = self.file_system.placement(ask.directory)
         number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
-        return self.file_system.metadata_target_name(number)
+        return f"{self.file_system.file_system_name}-MDT{number:04x}"
 
     def _refuse_cluster(self, name: str) -> None:
         words = self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")

@@ -25,7 +25,6 @@ class BlockDevice:
     total_bytes: int
     rotational: bool
     scheduler: str
-    logical_block_bytes: int
     read_ahead_bytes: int
     write_cache: str
     backing_file: str
@@ -55,7 +54,6 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         total_bytes=int(kernel_text(directory / "size") or 0) * _SECTOR_BYTES,
         rotational=kernel_text(disk / "queue" / "rotational") == "1",
         scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
-        logical_block_bytes=int(kernel_text(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
         read_ahead_bytes=int(kernel_text(disk / "queue" / "read_ahead_kb") or 0) * 1024,
         write_cache=kernel_text(disk / "queue" / "write_cache"),
         backing_file=file,

@@ -259,14 +259,9 @@ class DirStripe:
     targets: tuple[int, ...]
 
 
-def dir_stripe(path: str) -> Command[DirStripe]:
-    """Return the command that prints the stripes of a directory."""
-    return Command(("lfs", "getdirstripe", path), read_dir_stripe)
-
-
-def default_stripe(path: str) -> Command[DirStripe]:
-    """Return the command that prints the default stripes of new subdirectories."""
-    return Command(("lfs", "getdirstripe", "-D", path), read_default)
+def dir_stripe(*words: str) -> Command[DirStripe]:
+    """Return the command that prints the stripes of a directory or, with "-D", the default of new subdirectories."""
+    return Command(("lfs", "getdirstripe", *words), read_default if "-D" in words else read_dir_stripe)
 
 
 def read_dir_stripe(done: Completed) -> DirStripe:

@@ -74,16 +74,13 @@ def getname(path: str) -> Command[ClientName]:
 
 def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
     """Return the command that lists the client's targets. ``verb``: osts or mdts. Dead targets are still ACTIVE."""
-    return Command(("lfs", verb, *([path] if path else [])), _read_targets)
 
+    def read(done: Completed) -> tuple[TargetState, ...]:
+        # The list is empty if the path is not on Lustre, which lfs does not report as an error.
+        rows = _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:"))
+        return tuple(TargetState(*target_name(row[2], "lfs osts"), row[3]) for row in rows)
 
-def _read_targets(done: Completed) -> tuple[TargetState, ...]:
-    """Parse the list of targets. It is () if the path is not on Lustre, which lfs does not report as an error."""
-    found = []
-    for row in _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:")):
-        name, kind, index = target_name(row[2], "lfs osts")
-        found.append(TargetState(name, kind, index, row[3]))
-    return tuple(found)
+    return Command(("lfs", verb, *([path] if path else [])), read)
 
 
 LIST_NIDS: Command[tuple[str, ...]] = Command(

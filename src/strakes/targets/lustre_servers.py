@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -88,7 +89,10 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     ``ask_instance``: function that queries servers for the instance name of the mount.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
-    values = of_mount(answers.get(asked, NOTHING).values, file_system, ask_instance)
+    params = answers.get(asked, NOTHING)
+    if params.cut_off:
+        answers.notes.append(f"{shlex.join(asked.argv)}: {params.why or 'it failed and said nothing'}")
+    values = of_mount(params.values, file_system, ask_instance)
     # If the server is this node, the kernel reports its configured address. Only root may list the node's addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}

@@ -51,7 +51,7 @@ class LustreTarget(Target):
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Store the directory and its mount. This queries nothing."""
         super().__init__(path, mount, servers=servers, runner=runner)
-        self._connections = Connections(self._file_system, self._instance)
+        self._connections = Connections(self.file_system_name, self._instance)
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -103,7 +103,7 @@ class LustreTarget(Target):
             return None
         kinds = layout_kinds(number)
         with suppress(StrakesError):
-            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pool_list(self._file_system))}
+            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pool_list(self.file_system_name))}
         with suppress(StrakesError):
             now = self._ask(layouts.getstripe("-d", str(self.path)))
             if any(part.mirror for part in now.components):
@@ -112,7 +112,7 @@ class LustreTarget(Target):
 
     def placement(self, directory: Path) -> Placement | None:
         path = str(directory)
-        return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.default_stripe(path)))
+        return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.dir_stripe("-D", path)))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
         path, what = str(parent / name), "the directory was not made"
@@ -179,8 +179,10 @@ class LustreTarget(Target):
         return lost and {name: server for name, server in lost.items() if not server.answers}
 
     def _health(self, answers: Answers) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
-        where = addresses(answers, self._file_system, self._instance)
-        return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
+        where = addresses(answers, self.file_system_name, self._instance)
+        return ask_health(
+            answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self.file_system_name
+        )
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         """Return the state changes of lost connections: the last sixteen of each, and earlier ones that were seen."""
@@ -200,7 +202,7 @@ class LustreTarget(Target):
 
     def server_addresses(self) -> dict[str, str]:
         """Return target -> address of its present server, metadata targets first."""
-        return addresses(Answers(self.run), self._file_system, self._instance)
+        return addresses(Answers(self.run), self.file_system_name, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
         """Return the machines that may serve a target, or all server machines if this user may not read which."""
@@ -208,11 +210,8 @@ class LustreTarget(Target):
         configured = hosts(address for text in imports for address in service_addresses(text))
         return configured or hosts(self.server_addresses().values())
 
-    def metadata_target_name(self, number: int) -> str:
-        return f"{self._file_system}-MDT{number:04x}"
-
     @property
-    def _file_system(self) -> str:
+    def file_system_name(self) -> str:
         return self.mount.source.partition(":/")[2].partition("/")[0]
 
     def _instance(self) -> str:
@@ -262,15 +261,14 @@ class LustreTarget(Target):
         return words if self.servers is None or host == THIS_NODE else self.servers.argv(host, words)
 
     def _unread(self) -> dict[str, str]:
-        """Return host -> reason for each server with unreadable counters; {file system: reason} without known hosts."""
+        """Return host -> reason for each server with unreadable counters; {this node: reason} without known hosts."""
         answers = Answers(self.run)
-        on = hosts(addresses(answers, self._file_system, self._instance).values())
+        on = hosts(addresses(answers, self.file_system_name, self._instance).values())
         if not on:
-            why = "lctl shows only root on which servers the targets are"
-            return {self._file_system: "; ".join((why, *answers.notes))}
+            return {THIS_NODE: "; ".join(answers.notes) or "lctl shows only root on which servers the targets are"}
         ways = ways_to_servers(self.run, self.servers, on)
         not_reached = {host: "give --servers to reach it" for host in on if host not in ways}
-        return not_reached | lustre_servers.server_counters(ways, self._file_system)[1]
+        return not_reached | lustre_servers.server_counters(ways, self.file_system_name)[1]
 
     @cached_property
     def _name(self) -> ClientName:

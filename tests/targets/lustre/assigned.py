@@ -9,7 +9,6 @@ from strakes.base.units import KIB, MIB
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre_layouts import (
-    default_stripe,
     dir_stripe,
     getstripe,
     mkdir,
@@ -91,7 +90,7 @@ def _placements() -> Iterator[tuple[str, Command[object]]]:
     for path in own.split():
         yield f"getdirstripe_{path.replace('/', '_')}", dir_stripe(path)
     for path in ("defd", "defd/sub", "defrr", "plain", "rem1", "str4", "str4D", "strall"):
-        yield f"getdirstripe_Dflag_{path.replace('/', '_')}", default_stripe(path)
+        yield f"getdirstripe_Dflag_{path.replace('/', '_')}", dir_stripe("-D", path)
     for name in ("before", "after", "after2"):
         yield f"getdirstripe_mig_{name}", dir_stripe("mig")
     yield "lfs_getdirstripe_root", dir_stripe(LABFS)
@@ -171,8 +170,8 @@ def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
     yield "setdirstripe_D_existing", set_default("defd", count=4)
     yield "setdirstripe_D_c2_i2", set_default("defd2", count=2, targets=(2,))
     yield "setdirstripe_D_maxinherit", set_default("defrr", count=1, targets=(-1,), levels=(2, 1))
-    yield "setdirstripe_D_delete", default_stripe("spl")
-    yield "getdirstripe_Dflag_spl", default_stripe("spl")
+    yield "setdirstripe_D_delete", dir_stripe("-D", "spl")
+    yield "getdirstripe_Dflag_spl", dir_stripe("-D", "spl")
     yield "setdirstripe_split", dir_stripe("spl")
     yield "migrate_mig4_striped", dir_stripe("mig4")
     yield "user_setdirstripe_D", set_default(f"{LABFS}/u/dd", count=4)

@@ -427,6 +427,15 @@ def test_a_requested_server_that_cannot_be_read_is_an_error_with_the_command(
     assert "ssh 192.168.77.1 lctl get_param" in refused.value.remedy
 
 
+def test_an_lctl_that_fails_is_reported_with_its_own_message(tmp_path: Path) -> None:
+    done = Completed((), 5, "", "error: get_param: /sys/fs/lustre: cannot open: Input/output error\n")
+    fails = answering(tmp_path, lambda argv: argv[0] == "lctl", lambda argv: replace(done, argv=tuple(argv)))
+    with pytest.raises(EnvironmentLacksError) as refused:
+        LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=fails).require_answers()
+    assert "Input/output error" in refused.value.why and "root" not in refused.value.why
+    assert refused.value.where == "localhost" and "ssh" not in refused.value.remedy
+
+
 def hanging_tool(root: Path, name: str) -> Runner:
     """Return a runner of the recorded commands in which one tool does not answer."""
 

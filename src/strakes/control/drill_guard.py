@@ -106,7 +106,7 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
             if time.monotonic() > deadline:
                 raise
             if not reported:
-                why, limit = error.why or error.what, format_seconds(UNDO_LIMIT_S)
+                why, limit = "; ".join((error.where, error.why or error.what)), format_seconds(UNDO_LIMIT_S)
                 say(f"the fault is not undone yet: {why}; trying again for at most {limit}")
             reported = True
             time.sleep(_AGAIN_S)

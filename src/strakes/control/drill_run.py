@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.base.units import counted
-from strakes.control.drill_guard import Promise
+from strakes.base.units import counted, format_seconds
+from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
 from strakes.control.drill_outcome import (
     READ_S,
     DrillOutcome,
@@ -150,7 +150,7 @@ def perform(
     connections = ConnectionWatch(workspace, servers)
 
     def missing() -> str:
-        return " ".join(filter(None, (_lacking(fault), connections.silent())))
+        return connections.silent() or _lacking(fault)
 
     with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel, missing) as stroke:
         hang = True
@@ -172,7 +172,7 @@ def perform(
         lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
         if worked and not lacking and not stroke.interrupted:
             try:
-                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, "the servers", missing))
+                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, missing))
             except KeyboardInterrupt:
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
@@ -280,19 +280,21 @@ class _Stroke:
         self.failure: StrakesError | None = None
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
-        self._end_clients, self._missing = end_clients, missing
+        self._end_clients, self._reminder = end_clients, _Reminder(say, missing)
+        # The object of the present wait, the clients' number of operations, and the time when that number last grew.
+        self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
         self._caused = threading.Event()
         # In Python 3.11, an interrupted Thread.join() marks a running thread as ended, so wait for this event instead.
         self._ended = threading.Event()
-        self._striker = threading.Thread(target=self._act, daemon=True)
+        self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]
         seen = (self.moments.append, self._seen_enough)
         self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
 
     def __enter__(self) -> Self:
-        for thread in (*self._watchers, self._striker):
+        for thread in (*self._watchers, *self._workers):
             thread.start()
         return self
 
@@ -302,7 +304,9 @@ class _Stroke:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
 
     def progress(self, now: Progress) -> None:
-        """Note the start of the clients' work at their first progress report."""
+        """Note the start of the clients' work at their first progress report, and when they last made progress."""
+        if now.operations != self._operations:
+            self._operations, self._moved_s = now.operations, time.monotonic()
         if now.name == WATCH and now.operations and not self._begun.is_set():
             self._ahead_s = now.elapsed_s
             self._begun.set()
@@ -332,6 +336,12 @@ class _Stroke:
         finally:
             self._ended.set()
 
+    def _remind(self) -> None:
+        """Say what the drill waits for while the clients make no progress."""
+        while not self._ended.wait(_LOOK_EVERY_S):
+            if self._operations and time.monotonic() - self._moved_s > _SILENT_S:
+                self._reminder.tell(self._whom)
+
     def _strike_and_undo(self) -> None:
         """Cause the fault once the clients work, and undo it in time."""
         try:
@@ -349,16 +359,13 @@ class _Stroke:
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if self._stop.wait(clients_left_s):
             return
-        deadline, reminder = (
-            time.monotonic() + self._fault.back_within_s,
-            _Reminder(self._say, "clients", self._missing),
-        )
+        # Clients of a fault that stays do not come back.
+        deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
         while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
                 self.gave_up = True
                 self._end_clients()
                 return
-            reminder.tell()
 
     def _strike(self) -> None:
         self._begun.wait()
@@ -385,7 +392,7 @@ class _Stroke:
         self.moments.extend(self.struck)
 
     def _undo(self, promise: Promise) -> None:
-        began = time.time()
+        began, self._whom = time.time(), f"the undoing of the fault, for at most {format_seconds(UNDO_LIMIT_S)}"
         try:
             done = promise.keep(self._say)
         except StrakesError as error:
@@ -393,6 +400,8 @@ class _Stroke:
             self.not_undone = f"the fault could not be undone: {why}. {promise.left}"
             self._say(self.not_undone)
             return
+        finally:
+            self._whom = "clients"
         if done:
             self.undone = done
             self._say(f"undone: {done}")
@@ -413,14 +422,14 @@ def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None,
 class _Reminder:
     """Reports the reason of a long wait after _SILENT_S, and then every _REMIND_S."""
 
-    def __init__(self, say: Say, whom: str, missing: Callable[[], str]) -> None:
-        self._say, self._whom, self._missing = say, whom, missing
+    def __init__(self, say: Say, missing: Callable[[], str]) -> None:
+        self._say, self._missing = say, missing
         self._next_s = time.monotonic() + _SILENT_S
 
-    def tell(self) -> None:
+    def tell(self, whom: str) -> None:
         if time.monotonic() >= self._next_s:
             missing = self._missing()
-            self._say(f"still waiting for {self._whom}" + (f": {missing}" if missing else ""))
+            self._say(f"still waiting for {whom}" + (f": {missing}" if missing else ""))
             self._next_s = time.monotonic() + _REMIND_S
 
 
@@ -442,7 +451,7 @@ def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -
             return ""
         if time.monotonic() > deadline:
             return lacking
-        reminder.tell()
+        reminder.tell("the servers")
         time.sleep(_LOOK_EVERY_S)
 
 

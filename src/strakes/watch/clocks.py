@@ -39,8 +39,7 @@ class _Source:
         for wait in reading.waits:
             # Ignore waits after which the client kept its state or was evicted: the server may not have restarted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
-                if not wait.or_earlier:
-                    # During a long wait the client forgets its begin and reports a later one in each reading.
+                if not wait.or_earlier:  # a forgotten begin moves with each reading
                     self.lost[wait.target].add(wait.began_unix_s)
                 self.back[wait.target].add(wait.ended_unix_s)
         if reading.serving is not None:

@@ -86,10 +86,7 @@ class _Outage:
         return self.target.startswith("/")
 
     def fails_with(self, other: _Outage) -> bool:
-        """Return whether two targets of a server may have failed together: one was last seen before the other failed.
-
-        The server was silent until it was back.
-        """
+        """Return whether this target of a server, which was silent since, may have failed together with another."""
         return self.server == other.server and not self.misses and self.up_s <= other.down_s <= self.down_s
 
     def is_settled(self, now_s: float) -> bool:
@@ -150,43 +147,41 @@ class Outages:
 
     def _add_served(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
         for target, counted_s in serving.items():
-            known = self._served.get(target)
+            now_s, requests = reading.time_s, reading.served.get(target, 0.0)
+            recovered_s = reading.recovered.get(target)
+            first = _Served(reading.source, now_s, counted_s, recovered_s, requests, now_s)
+            known = self._served.get(target, first)
             # Unreadable counters have no start time, so keep the known one.
-            start_s = counted_s or (known.start_s if known else 0.0)
-            recovered_s = reading.recovered.get(target, known.recovered_s if known else None)
-            recovers = target in reading.recovering
-            outage = self._open.get(target)
-            closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
+            start_s, recovered_s = counted_s or known.start_s, recovered_s or known.recovered_s
+            recovers, outage = target in reading.recovering, self._open.get(target)
             # Restarted counters mean a remount if the target was missing, or is or was in recovery. Else an operator
             # cleared them.
-            restarted = known is not None and start_s > known.start_s + 1
+            restarted = start_s > known.start_s + 1
             if not (outage and outage.misses):
-                restarted &= start_s > closed_s and (
-                    recovers or (known is not None and recovered_s != known.recovered_s)
-                )
+                closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
+                restarted &= start_s > closed_s and (recovers or recovered_s != known.recovered_s)
             if outage and restarted and outage.listed_s < start_s:
                 outage = self._ongoing(target, start_s, outage.listed_s)
-            if known and restarted and outage is None:
-                down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
-                outage = self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
-            if known and outage and outage.event is None and not (outage.sure or outage.waits or restarted):
+            if restarted and outage is None:
+                down_s = start_s if known.seen_s <= start_s <= now_s else now_s
+                outage = self._begin(target, now_s, known.seen_s, down_s, sure=True)
+            if outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
                     # The counters did not restart, so the earlier reading without the target was incomplete.
                     del self._open[target]
                     outage = None
                 else:
                     outage.sure = True
-            elif known and outage and restarted:
+            elif outage and restarted:
                 outage.sure = True
                 if not outage.misses:
                     outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
             if outage:
                 self._listed(outage, reading, start_s)
-            seen_s = outage.up_s if outage and recovers else reading.time_s
-            requests = reading.served.get(target, 0.0)
+            seen_s = outage.up_s if outage and recovers else now_s
             # Between readings that are far apart, the target may have been unavailable.
-            busy = known is not None and requests > known.requests and reading.time_s - known.seen_s <= _GROUP_S
-            busy_since_s = known.busy_since_s if known and busy and not recovers and not restarted else reading.time_s
+            busy = requests > known.requests and now_s - known.seen_s <= _GROUP_S and not (recovers or restarted)
+            busy_since_s = known.busy_since_s if busy else now_s
             self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
 
     @staticmethod

@@ -55,12 +55,6 @@ def test_the_slow_target_is_named_within_two_minutes(events: list[WatchEvent]) -
     assert ended.ended_s == pytest.approx(truth()["OST0001 normal"], abs=40)
 
 
-def test_a_quiet_beginning_gives_no_event(tmp_path: Path) -> None:
-    watch = Watch()
-    quiet = [one for one in readings([RECORDINGS / "day.srv.gz"]) if one.time_s < truth()["noisy job begins"]]
-    assert len(quiet) > 20 and not [event for reading in quiet for event in watch.add(reading)]
-
-
 @pytest.mark.parametrize(
     "content", ["### 1795000000\n\x07%$\n", "### 1795000000\n", "### 1795000000\nfoo.bar=\nbaz 1\n"]
 )

@@ -78,7 +78,7 @@ def test_a_file_system_that_another_user_mounted_proves_no_owner(
         with pytest.raises(BadInputError, match="belongs to another user"):
             read(path)
         mount.fail("statfs", errno=errno.EIO)
-        with pytest.raises(PermissionError, match="it belongs to another user"):
+        with pytest.raises(PermissionError, match="the file belongs to another user"):
             open_kept(path, os.O_WRONLY)
         with pytest.raises(BadInputError, match="belongs to another user"), working_in(mount.place / "x", make=True):
             pass

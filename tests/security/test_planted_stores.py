@@ -102,7 +102,7 @@ def test_a_link_in_place_of_a_file_leads_nowhere(
 @pytest.mark.parametrize("act", ACTS)
 def test_a_link_in_place_of_a_directory_leads_nowhere(store: Path, victim: Path, act: str) -> None:
     plant(store / "runs", victim)
-    with pytest.raises(PermissionError, match="a link of another user"):
+    with pytest.raises(PermissionError, match="a symbolic link of another user"):
         ACTS[act](store / "runs" / "file")
     assert unchanged(victim)
 
@@ -112,7 +112,7 @@ def test_a_store_whose_path_leads_over_a_link_of_another_user_is_refused(
     store: Path, victim: Path, make: Callable[[Path], object]
 ) -> None:
     plant(store / "home", victim)
-    with pytest.raises(PermissionError, match="home is a link of another user"):
+    with pytest.raises(PermissionError, match="home is a symbolic link of another user"):
         make(store / "home" / "new")
     assert unchanged(victim)
 

@@ -155,7 +155,7 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
     if free or owner_of(directory) not in trusted:
         place = os.readlink(f"/proc/self/fd/{directory}")
-        raise PlantedFileError(f"other users can replace what is in {place}", place)
+        raise PlantedFileError(f"other users can replace files in {place}", place)
 
 
 def _step(part: str, directory: int, *, make: int) -> int:
@@ -181,7 +181,7 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
     with closing(link):
         owner = owner_of(link)
         if owner not in trusted:
-            raise PlantedFileError(f"{part} is a link of another user (number {owner})", part)
+            raise PlantedFileError(f"{part} is a symbolic link of another user (uid {owner})", part)
         return os.readlink("", dir_fd=link)
 
 
@@ -210,19 +210,19 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
     except OSError as error:
         error.filename = str(path)
         if error.errno == errno.ELOOP:
-            raise PlantedFileError("it is a symbolic link", path) from error
+            raise PlantedFileError("the file is a symbolic link", path) from error
         if error.errno == errno.ENXIO:
-            raise PlantedFileError("it is not a regular file", path) from error
+            raise PlantedFileError("not a regular file", path) from error
         raise
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise PlantedFileError("it is not a regular file", path)
+            raise PlantedFileError("not a regular file", path)
         writes = flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_EXCL
         if writes and (owner := owner_of(descriptor)) not in (0, os.geteuid()):
-            raise PlantedFileError(f"it belongs to another user (number {owner})", path)
+            raise PlantedFileError(f"the file belongs to another user (uid {owner})", path)
         if writes and state.st_nlink > 1:
-            raise PlantedFileError("it has a second name (a hard link)", path)
+            raise PlantedFileError("the file has a second name (a hard link)", path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -321,7 +321,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
     """Return the file of a descriptor. If it is not a regular file, close the descriptor and raise BadInputError."""
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
+            raise BadInputError("this is not a regular file", where=str(path), remedy="Copy the content to a file.")
     except BaseException:
         os.close(descriptor)
         raise
@@ -337,11 +337,11 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
         piece = file.read(size - len(content) if size else _PIECE_BYTES)
         if piece is None:
             # The read would block, as for some files in /proc.
-            raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
+            raise BadInputError("endless file, such as a device", where=str(path), remedy="Copy the content to a file.")
         if not piece:
             return bytes(content)
         content += piece
-    raise BadInputError("the file is too large", where=str(path), why=f"it is larger than {most_bytes >> 20} MiB")
+    raise BadInputError("the file is too large", where=str(path), why=f"the file is larger than {most_bytes >> 20} MiB")
 
 
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:

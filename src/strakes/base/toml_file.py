@@ -116,14 +116,14 @@ def _how_to_get(path: Path, kind: str) -> str:
 def text_value(value: object) -> str:
     """Return the value if it is a string that is not empty. Raises ValueError otherwise."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is not a string")
+        raise ValueError("expected a string")
     return value
 
 
 def flag_value(value: object) -> bool:
     """Return the value if it is a boolean. Raises ValueError otherwise."""
     if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
+        raise ValueError("expected true or false")
     return value
 
 
@@ -132,7 +132,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
     def check(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"it must be one of: {', '.join(choices)}")
+            raise ValueError(f"expected one of: {', '.join(choices)}")
         return str(value)
 
     return check
@@ -148,7 +148,7 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
         values = tomllib.loads(text)
         for each in _leaves(values):
             if isinstance(each, str) and "\0" in each:
-                raise ValueError("a string has a NUL byte, which no file name and no argument of a program can have")
+                raise ValueError("a string has a NUL byte, which file names and program arguments cannot contain")
             if isinstance(each, int) and abs(each) > _LARGEST:
                 raise ValueError("a number has more than 64 bits")
         return TomlFile(name, text, values)

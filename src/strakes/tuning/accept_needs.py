@@ -56,7 +56,7 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
         raise BadInputError(
-            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}."
+            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The file has the keys {', '.join(_TOP_KEYS)}."
         )
     entries = document.get("need", [])
     if not isinstance(entries, list) or not entries:

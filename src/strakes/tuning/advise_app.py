@@ -74,32 +74,32 @@ class App:
 
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
-        raise ValueError("it must be a whole number of at least 1")
+        raise ValueError("expected a whole number of at least 1")
     return value
 
 
 def _size(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("it is not a size")
+        raise ValueError("expected a size")
     try:
         size = value if isinstance(value, int) else parse_bytes(value)
     except BadInputError as error:
-        raise ValueError(f"it is not a size; {error.remedy}") from None
+        raise ValueError(f"expected a size; {error.remedy}") from None
     if size < 1:
-        raise ValueError("it must be at least one byte")
+        raise ValueError("expected at least one byte")
     return size
 
 
 def _sizes(value: object) -> tuple[int, ...]:
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise ValueError("the list must not be empty")
+        raise ValueError("expected a list that is not empty")
     return tuple(_size(size) for size in values)
 
 
 def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ValueError("it must be more than 0 and at most 1")
+        raise ValueError("expected a number above 0 and at most 1")
     return float(value)
 
 

@@ -159,7 +159,7 @@ def read_log(path: Path) -> LogFacts:
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
-        raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
+        raise EnvironmentLacksError("strakes cannot read Darshan logs on this machine", why=why, remedy=remedy)
     import darshan  # noqa: F401 (children inherit the import)
 
     fork = get_context("fork")
@@ -182,7 +182,7 @@ def read_log(path: Path) -> LogFacts:
         child.kill()
         child.join()
     refuse_other_kind(path, "darshan", "a Darshan log")
-    remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
+    remedy = "Copy the file again, or leave it out; darshan-parser shows where the file ends."
     raise BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
 
 

@@ -48,7 +48,7 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
     """Return layouts for the measured file sizes: one progressive layout on Lustre, else one layout for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
-        return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
+        return (Paste(gettext("a layout with more stripes for larger files"), where, progressive(classes)),)
     if (layout := _LAYOUTS.get(file_system)) is None:
         return ()
     where, sizes = "a shell, before the files are made in DIR", [format_bytes(one.file_bytes) for one in classes]

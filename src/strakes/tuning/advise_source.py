@@ -42,7 +42,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
             return PublishedRun(place)
     why = f"no finished survey or study exists, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
     remedy = "Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses."
-    raise BadInputError("no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
+    raise BadInputError("there are no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:

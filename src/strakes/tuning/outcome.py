@@ -119,7 +119,7 @@ class TuningOutcome:
             if self.verdict == "better":
                 return gettext(
                     "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
-                    "interval, {runs} fresh alternating runs of each].",
+                    "interval, {runs} new alternating runs of each].",
                     changes=self.changes_text,
                     ratio=gain.median,
                     runs=gain.runs,
@@ -127,7 +127,7 @@ class TuningOutcome:
                 )
             if interval.high < 1:
                 return gettext(
-                    "No setting is shown to be better than the default: in fresh runs the best setting of the search "
+                    "No setting is shown to be better than the default: in new runs, the best setting of the search "
                     "({changes}) is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
                     changes=self.changes_text,
                     **ends,
@@ -135,14 +135,14 @@ class TuningOutcome:
         model = {"confidence": confidence, "count": len(self.search.told)}
         if self.most_possible > _LOOSE_TIMES:
             return gettext(
-                "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
-                "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} runs). Repeat "
-                "when the system is quieter, or with a larger --budget.",
+                "No setting is shown to be better than the default, but the runs vary too much to rule out a gain: a "
+                "setting may be up to {ratio:.1f} times as fast ({confidence}, by the model of all {count} runs). "
+                "Repeat when the system is quieter, or with a larger --budget.",
                 ratio=self.most_possible,
                 **model,
             )
         return gettext(
-            "No setting is shown to be better than the default. If one is better, then by at most {gain:.0f} % "
+            "No setting is shown to be better than the default. A gain, if there is one, is at most {gain:.0f} % "
             "({confidence}, by the model of all {count} runs).",
             gain=100 * (self.most_possible - 1),
             **model,
@@ -183,7 +183,7 @@ def outcome_of(run: Run) -> TuningOutcome:
     preparation = preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
         remedy = "strakes runs lists the runs and their kinds."
-        raise BadInputError("this run is not a search with at least one trial", where=run.id, remedy=remedy)
+        raise BadInputError("this run is not a search, or contains no trial", where=run.id, remedy=remedy)
     space, scale = preparation
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))

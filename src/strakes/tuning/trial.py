@@ -40,7 +40,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
             different = bool(reading.values) and knob.changeable
-            why = "it has different values in different places" if different else "strakes does not change it"
+            why = "the setting differs between places" if different else "strakes does not change it"
             what, where = f"{knob.name} cannot be tried here", str(target.path)
             raise BadInputError(what, where=where, why=reading.why or why, remedy="strakes knobs list DIR")
         present = _NOT_SET if now is None else knob.canonical(now)

@@ -110,7 +110,7 @@ class Surrogate:
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:
-            raise ValueError("a surrogate needs runs, and positive values")
+            raise ValueError("a surrogate model needs at least one run, and positive values")
         self._geometry = geometry
         self._settings: Numbers = np.array([run.setting for run in runs], dtype=np.int64)
         logs: Array = np.log([run.value for run in runs])

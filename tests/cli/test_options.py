@@ -201,7 +201,7 @@ def refusals() -> Iterator[tuple[str, click.Option, str]]:
 
 # A helpful refusal has an example, the choices, the bounds, or the fault of the file.
 SAYS_WHAT_IS_RIGHT = re.compile(
-    r"such as \S|for example, \S|Write it like \S|is not one of '|in the range [x\d]|above 0|\d to \d"
+    r"such as \S|for example, \S|is not one of '|in the range [x\d]|above 0|\d to \d"
     r"|must be (at least|more)|does not exist|is not writable|give a"
 )
 

@@ -52,7 +52,7 @@ def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
     tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
     with pytest.raises(BadInputError) as caught:
         SlurmEngine(Launch("slurm", 6, options=(f"--mpi={told}",)), Path("/engine")).command()
-    assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
+    assert f"set to the PMI interface {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
 def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_an_mpiexec_without_its_engine_is_refused_before_anything_starts(tmp_pat
     with pytest.raises(EnvironmentLacksError) as caught:
         find_mpi_engine(mpiexec)
     assert (caught.value.exit_status, caught.value.where) == (3, str(mpiexec))
-    assert f"it belongs to Open MPI; the engines are {only} ({MPICH})" in caught.value.why
+    assert f"mpiexec belongs to Open MPI; the engines are {only} ({MPICH})" in caught.value.why
     assert "docs/guide/mpi.md" in caught.value.remedy
 
 

@@ -86,7 +86,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Sto
         pass
     assert store.open(one.id[:-2]).id == one.id
     assert store.open(two.id).id == two.id
-    with pytest.raises(BadInputError, match="2 runs begin with"):
+    with pytest.raises(BadInputError, match="2 run ids begin with"):
         store.open(one.id[:8])
     for unknown in ("nothing", "", "../none", "."):
         with pytest.raises(BadInputError, match="no run"):

@@ -59,7 +59,7 @@ def parse_impact(limits: Sequence[str]) -> Impact:
         except (BadInputError, ValueError):
             rate = math.nan
         if not math.isfinite(rate):
-            raise BadInputError(f"not a limit: {text!r}", remedy="Write it like 200MiB/s or 5000ops/s.")
+            raise BadInputError(f"not a limit: {text!r}", remedy="Write, for example, 200MiB/s or 5000ops/s.")
         if what in rates:
             remedy = "Give at most one limit for bytes and one for operations."
             raise BadInputError("--impact gives the same kind of limit twice", where=text, remedy=remedy)

@@ -41,13 +41,13 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
         program = shutil.which(str(chosen))
         if program is None:
             raise EnvironmentLacksError(
-                "the mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
+                "this mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
             )
         return Path(program)
     own = Path(sys.executable).parent
     program = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     if program is None:
-        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=GET_MPI)
+        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no mpiexec is on PATH", remedy=GET_MPI)
     return Path(program)
 
 

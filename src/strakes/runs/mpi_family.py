@@ -66,9 +66,9 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
         if family_of_engine(path) == wanted:
             return path
     raise EnvironmentLacksError(
-        "no engine fits this mpiexec",
+        "no engine for the MPI library of this mpiexec",
         where=str(mpiexec),
-        why=f"it belongs to {_NAMES[wanted]}; the engines are "
+        why=f"mpiexec belongs to {_NAMES[wanted]}; the engines are "
         f"{' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
         remedy=_remedy(wanted, chosen),
     )

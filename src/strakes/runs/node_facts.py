@@ -85,7 +85,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
         raise EnvironmentLacksError(
             "the launcher started several processes on one node",
             where=", ".join(sorted(node.host for node in nodes)),
-            remedy="Spread them with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command.",
+            remedy="Spread the processes with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command.",
         )
     order = {name: place for place, name in enumerate(names)}
     nodes.sort(key=lambda node: (order.get(node.host, len(names)), node.host))

@@ -76,9 +76,9 @@ def _read(path: Path) -> Any:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
                 content = packed.read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
-                raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB when it is unpacked")
+                raise ValueError(f"the unpacked file is larger than {_MOST_BYTES >> 20} MiB")
         if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-            raise ValueError(f"it holds more than {_MOST_VALUES} values")
+            raise ValueError(f"the file holds more than {_MOST_VALUES} values")
         return json.loads(content)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)

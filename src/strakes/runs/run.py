@@ -228,5 +228,5 @@ def told_as_damage(run: Run) -> Iterator[None]:
             "strakes cannot use a stored run",
             where=f"{run.path} (run {run.id})",
             why=f"{type(error).__name__}: {error}",
-            remedy="Restore its files from a backup if they were damaged.",
+            remedy="If files of the run are damaged, restore them from a backup.",
         ) from error

@@ -42,7 +42,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
     if not variables.get("SLURM_JOB_ID"):
         find_srun()
         raise BadInputError(
-            "--launcher slurm works only inside an allocation",
+            "--launcher slurm works only inside a Slurm allocation",
             why="SLURM_JOB_ID is not set",
             remedy="Get an allocation first: salloc -N 4 strakes …, or sbatch -N 4 --wrap 'exec strakes …'",
         )
@@ -103,7 +103,7 @@ def find_srun() -> Path:
     found = shutil.which("srun")
     if found is None:
         remedy = "Load the Slurm client of your site."
-        raise EnvironmentLacksError("srun is missing", where="PATH", why="no program of that name", remedy=remedy)
+        raise EnvironmentLacksError("srun is missing", where="PATH", why="no srun is on PATH", remedy=remedy)
     return Path(found)
 
 
@@ -130,9 +130,9 @@ def _language(engine: Path, options: Sequence[str]) -> list[str]:
         if fits_pmi(spoken, chosen):
             return []
         raise BadInputError(
-            f"srun is set to use {chosen}, but the engine's MPI uses {spoken}",
+            f"srun is set to the PMI interface {chosen}, but the engine's MPI library uses {spoken}",
             where=str(engine),
-            why="each process would run alone or fail",
+            why="each process would run on its own, or fail",
             remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",
         )
     return [f"--mpi={spoken}"]

@@ -146,7 +146,7 @@ class Store:
             return matches[0]
         if matches:
             newest = ", ".join(match.id for match in matches[-4:])
-            raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Give more of the id.")
+            raise BadInputError(f"{len(matches)} run ids begin with {run!r}", why=newest, remedy="Give a longer id.")
         if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
             raise Run(self._runs / run).damaged("it is missing", "run.json")
         raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=_LIST_THEM)
@@ -159,10 +159,13 @@ class Store:
         if not alike:
             what, where = "no run with this directory and these options can be resumed", str(self.root)
             raise BadInputError(what, where=where, remedy=f"Start a run without --resume. {_LIST_THEM}")
-        state, remedy = "still in progress", "Wait until it ends."
+        state, remedy = "still in progress", "Wait until that run ends."
         if alike[-1].status == "complete":
-            state, remedy = "complete", f"Measure again without --resume, or see it: strakes report {alike[-1].id}"
-        raise BadInputError(f"the last such run is {state}", where=alike[-1].id, remedy=remedy)
+            state, remedy = (
+                "complete",
+                f"Measure again without --resume, or see the results: strakes report {alike[-1].id}",
+            )
+        raise BadInputError(f"the last run with these options is {state}", where=alike[-1].id, remedy=remedy)
 
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"

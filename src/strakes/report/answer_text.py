@@ -133,8 +133,8 @@ def _compared(one: Comparison) -> str:
 def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
-        "sure: all sure answers hold with 95 %; likely: up to {share} are wrong; alike: within {most}; -: open; "
-        "(in parentheses): of memory, not of storage",
+        "sure: all sure answers hold with 95 % confidence; likely: up to {share} are wrong; alike: within {most}; -: "
+        "not decided; (in parentheses): memory, not storage",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -19,7 +19,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
-        return "", gettext("Give a directory on the storage to measure: more runs here would not show storage.")
+        return "", gettext("Give a directory on the storage to measure: more runs here would show only memory.")
     command = re.sub(r" --(budget|phase|json|html)[= ]('[^']*'|\S)+", "", "".join(portrait.reproduce[:1]))
     budget_s = portrait.run.get("options", {}).get("budget_s")
     times = [
@@ -36,7 +36,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:
         budgets_s.append(max(fitting) * budget_s)
         count = max(1, round(POWER * len(fitting)))
-        shown.append(gettext("decides about {count} of {open} open answers", count=count, open=len(times)))
+        shown.append(gettext("is expected to decide {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
         # Every phase becomes longer by up to _PHASE_S.
         budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
@@ -44,10 +44,10 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         phase = f" --phase {typed_seconds(_PHASE_S)}"
     if any("--budget" in cell.reason for cell in portrait.skipped):
         budgets_s.append(max(2 * budget_s, _ALL_CELLS_S))
-        shown.append(gettext("measures what the budget left out"))
+        shown.append(gettext("measures the cells that the budget left out"))
     if shown:
         if any(warning.code == "background-load" for warning in portrait.warnings):
-            shown.append(gettext("shows higher rates if nothing else runs then"))
+            shown.append(gettext("shows higher rates if no other program runs"))
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
-    quieter = gettext("at a quieter time: the runs vary too much to decide the open answers")
+    quieter = gettext("at a quieter time: the runs varied too much to decide the open answers")
     return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

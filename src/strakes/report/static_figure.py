@@ -65,7 +65,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         remedy = f"Let the name end in {', '.join(f'.{form}' for form in FORMATS)}."
-        raise BadInputError("the format of the figure is not known", where=str(path), remedy=remedy)
+        raise BadInputError("the file format for the figure is unknown", where=str(path), remedy=remedy)
     try:
         with chdir("/"):  # matplotlib reads matplotlibrc in the current directory
             from matplotlib import rc_context
@@ -73,11 +73,11 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     except ModuleNotFoundError as error:
         # In a checkout, strakes is not an installed package, so pip cannot install an extra of it.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib (the extra strakes[figures])"
-        raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
+        raise EnvironmentLacksError("writing figures needs matplotlib", why=str(error), remedy=remedy) from error
     warned = {cell for warning in portrait.warnings for cell in warning.cells}
     drawing = draw(figure, {cell.id: cell for cell in portrait.cells}, warned)
     if drawing is None:
-        raise BadInputError("the figure has no point", where=figure.title, remedy="Measure more: --resume.")
+        raise BadInputError("the figure has no points to draw", where=figure.title, remedy="Measure more: --resume.")
     # Keep text as text in SVG, and make the output reproducible.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "strakes"}):
         canvas = Canvas(figsize=(_WIDTH_INCH, _HEIGHT_INCH), layout="constrained")

@@ -142,7 +142,7 @@ def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
     """Yield a heading for each answer whose source differs from the preceding one, else no lines."""
     for before, source in zip(["", *sources], sources, strict=False):
         text = gettext(
-            "{source}: true only of data that the node has just used", source=source[:1].upper() + source[1:]
+            "{source}: valid only for data that the node has just used", source=source[:1].upper() + source[1:]
         )
         lines = wrap(text, width - 2) if source != before else []
         yield list(_plain(*(f"  {line}" for line in lines), style="yellow"))

@@ -50,10 +50,10 @@ def test_the_bytes_of_a_file_are_from_the_counters_of_the_device() -> None:
     found = said(study, run(study, counted=True))
     one = found["bytes-empty file, synced/1"]
     assert one.verdict == "measured" and one.interval.low == one.interval.high == _SENT_PER_FILE
-    assert "4,096 bytes" in one.statement and "published by Zeng et al.: 2,560" in one.statement
+    assert "4,096 bytes" in one.statement and "Zeng et al. published 2,560" in one.statement
     # 10,000 files of 4 KiB at 200 MB/s, the prediction of S2, and the contradiction in S2.
     arithmetic = found["arithmetic"].statement
-    for part in ("0.195 s by the bytes counted here", "0.122 s predicted, 0.488 s measured", "imply 47 to 50"):
+    for part in ("0.195 s, computed from the bytes", "predicted 0.122 s and measured 0.488 s", "table, 47 to 50"):
         assert part in arithmetic
     assert found["ratio"].verdict == "unknown"
 
@@ -88,5 +88,5 @@ def test_against_a_device_without_replication_the_cost_is_a_ratio_and_the_bytes_
     ratio = answers["replication-cost/empty file, synced/1:create"]
     assert (ratio.chosen, ratio.grade) == ("B", "sure") and ratio.against.low == pytest.approx(5.0, rel=0.05)
     assert answers["replication-cost/batch/10000:create"].grade == "alike"
-    counted = [one.statement for one in study.findings(results) if "are replicated for a file" in one.statement]
-    assert len(counted) == 6 and all(one.startswith("A: 4,096 bytes") for one in counted)
+    counted = [one.statement for one in study.findings(results) if "bytes are replicated" in one.statement]
+    assert len(counted) == 6 and all(one.startswith("A: For each file, 4,096 bytes") for one in counted)

@@ -41,8 +41,8 @@ _TITLES = {
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
 # Texts for the ratio between two request sizes, and for the ratio between two numbers of clients.
-_OF_SIZES = {"write": "writes, {first} to {second}", "read": "reads, {first} to {second}"}
-_OF_CLIENTS = {"write": "writes, {first} to {second} clients", "read": "reads, {first} to {second} clients"}
+_OF_SIZES = {"write": "write ratio, {first} to {second}", "read": "read ratio, {first} to {second}"}
+_OF_CLIENTS = {"write": "write ratio, {first} to {second} clients", "read": "read ratio, {first} to {second} clients"}
 _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguous segments lose as clients are added"
 
 
@@ -173,7 +173,7 @@ class AccessPatterns(Study):
         both = size("MFWA", coarse), size("MFWA", coarse, "write")
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
-                (gettext("{first} to {second}", **down), size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
+                (gettext("ratio of {first} to {second}", **down), size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
             ],
             "with a file per client the number of requests does not matter at equal amounts of data": [
                 (gettext(_OF_SIZES[each], **down), size("MFWA", coarse, each), size("MFWA", fine, each), _SAME)
@@ -191,29 +191,29 @@ class AccessPatterns(Study):
             "strided access to a shared file is slower with smaller requests, contiguous access is not": [
                 (gettext(message, **up), size(pattern, fine), size(pattern, coarse), bounds)
                 for message, pattern, bounds in (
-                    ("strided, {first} to {second}", "SFSA strided", _SLOWER),
-                    ("contiguous, {first} to {second}", "SFSA", _SAME),
+                    ("strided, ratio of {first} to {second}", "SFSA strided", _SLOWER),
+                    ("contiguous, ratio of {first} to {second}", "SFSA", _SAME),
                 )
             ],
             "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
-                (gettext("shared file to own files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (gettext("ratio of shared file to own files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
             "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
                 (
-                    gettext("contiguous to strided, {clients} clients", clients=f"{most:.0f}"),
+                    gettext("ratio of contiguous to strided, {clients} clients", clients=f"{most:.0f}"),
                     count("SFSA", most),
                     count("SFSA strided", most),
                     _FASTER,
                 ),
                 (
-                    gettext("contiguous, {first} to {second} clients", first=f"{most:.0f}", second=f"{few:.0f}"),
+                    gettext("contiguous ratio, {first} to {second} clients", first=f"{most:g}", second=f"{few:g}"),
                     count("SFSA", most),
                     count("SFSA", few),
                     _SLOWER,
                 ),
             ],
             "reads are faster than writes (published: by about 20 %)": [
-                (gettext("reads to writes, a file per client"), *both, _FASTER)
+                (gettext("ratio of reads to writes, a file per client"), *both, _FASTER)
             ],
         }
         return [

@@ -64,8 +64,8 @@ class ClientScaling(Study):
         references = [
             self.published(
                 gettext(
-                    "StorNext (2011) needed {files} files an hour from each of {clients} clients: the dotted line "
-                    "through the origin (1 client: 5.6 files a second)",
+                    "Dotted line: the rate that StorNext (2011) required, {files} files an hour from each of "
+                    "{clients} clients (5.6 files a second per client)",
                     files=f"{_NEEDED_EACH_PER_HOUR:,}",
                     clients=_NEEDED_CLIENTS,
                 ),
@@ -90,7 +90,7 @@ class ClientScaling(Study):
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
-            needs = gettext("{levels} or more different numbers of clients, all with enough runs", levels=FEWEST_LEVELS)
+            needs = gettext("enough runs at {levels} or more different numbers of clients", levels=FEWEST_LEVELS)
             statement = gettext("No scalability law was fitted.")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         return [*self._law(law, evidence), self._need(law, evidence)]
@@ -98,10 +98,10 @@ class ClientScaling(Study):
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
             statement = gettext(
-                "The universal scalability law does not fit this system: it misses a median by {share}.",
+                "The universal scalability law does not fit this system: the fitted curve misses a median by {share}.",
                 share=f"{law.worst_residual:.0%}",
             )
-            needs = gettext("more runs, or a system that nobody else uses meanwhile")
+            needs = gettext("more runs, or a system without the load of other users")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         findings = []
         for name, statement in _PARAMETERS.items():
@@ -117,7 +117,7 @@ class ClientScaling(Study):
             shown = interval_of(peak, gettext("clients at the peak"), "clients")
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
-            statement = gettext("The law does not show that the rate falls at any number of clients.")
+            statement = gettext("The fitted law shows no number of clients beyond which the rate falls.")
             needs = gettext("more clients than {clients}", clients=law.measured_up_to)
             findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings
@@ -126,7 +126,7 @@ class ClientScaling(Study):
         """Return the finding on the needed rate. It is "unknown" after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
-            "{clients} clients with {files} files an hour each ({rate} a second; a requirement of StorNext in 2011)",
+            "{clients} clients with {files} files an hour each, {rate} a second in all (required by StorNext in 2011)",
             clients=_NEEDED_CLIENTS,
             files=f"{_NEEDED_EACH_PER_HOUR:,}",
             rate=f"{needed:,.0f}",
@@ -134,7 +134,7 @@ class ClientScaling(Study):
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
             needs = gettext(
-                "rates measured with {clients} or more clients, and a scalability law that fits them",
+                "rates measured with {clients} or more clients, and a scalability law that fits these rates",
                 clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST),
             )
             statement = gettext("It is unknown whether the system can serve {need}.", need=need)
@@ -144,7 +144,7 @@ class ClientScaling(Study):
         interval = interval_of(rate, of, "files/s")
         served = "yes" if rate.low >= needed else "no" if rate.high < needed else "perhaps"
         statement = gettext(_SERVED[served], need=need, times=f"{beyond:.0f}")
-        needs = gettext("rates of that many clients on separate nodes")
+        needs = gettext("rates measured with {clients} clients on separate nodes", clients=_NEEDED_CLIENTS)
         return self.finding("need", statement, "inconclusive", evidence, interval, needs)
 
     def questions(self, results: Results) -> Sequence[Question]:

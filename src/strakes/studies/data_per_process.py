@@ -61,8 +61,8 @@ class DataPerProcess(Study):
             ),
         )
         theirs = gettext(
-            "Tian et al. (2020) advise 64 MiB to 1 GiB on their machine: writes saturated above 64 MiB, reads below "
-            "1 GiB came from the page cache"
+            "Tian et al. (2020) advise 64 MiB to 1 GiB per process on their machine: writes saturated above 64 MiB, "
+            "and reads of less than 1 GiB came from the page cache"
         )
         reference = self.published(theirs, 64 * MIB, GIB)
         return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
@@ -102,13 +102,13 @@ class DataPerProcess(Study):
             needs = gettext("a study with more than {memory} of data (twice this node's memory)", memory=memory)
             if not shares:
                 text = gettext(
-                    "Where reads leave the cache is unknown, because this file system does not report its cached data."
+                    "The data size that the page cache serves is unknown: this file system reports no cached data."
                 )
             else:
                 largest, share = shares[-1]
                 text = gettext(
-                    "Where reads leave the cache is unknown: with {size} per rank {share} of the written data was "
-                    "still cached.",
+                    "The data size that the page cache serves is unknown: with {size} per rank, {share} of the "
+                    "written data was still cached.",
                     size=largest,
                     share=f"{share:.0%}",
                 )
@@ -116,15 +116,15 @@ class DataPerProcess(Study):
         at, share = shares[left]
         if left == 0:
             text = gettext(
-                "Hardly any newly written data is in this node's page cache even with {size} per rank: {share}.",
+                "Even with {size} per rank, only {share} of the newly written data is in this node's page cache.",
                 size=at,
                 share=f"{share:.0%}",
             )
         else:
             fits, share_before = shares[left - 1]
             text = gettext(
-                "Reads leave the page cache between {low} and {high} per rank: {before} of the newly written data was "
-                "still cached, then {after} (Tian et al.: below 1 GiB, reads came from the cache).",
+                "The cached share of the written data falls from {before} to {after} between {low} and {high} per "
+                "rank, so larger reads come from storage (Tian et al.: reads below 1 GiB came from the cache).",
                 low=fits,
                 high=at,
                 before=f"{share_before:.0%}",

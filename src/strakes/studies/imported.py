@@ -42,8 +42,8 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
     """Return a warning that the rates are imported, and a warning for each remark of the parser on the file."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
-        "These figures come from {tool}, not from strakes: single points without intervals, measured under "
-        "unknown conditions.",
+        "These figures come from {tool}, not from strakes: single values without intervals, measured under unknown "
+        "conditions.",
         tool=made,
     )
     remedy = (
@@ -51,7 +51,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
         if imported.get("again")
         else gettext("Measure again with strakes to get intervals.")
     )
-    keep = gettext("Consider this when you compare results.")
+    keep = gettext("Consider this remark when you compare results.")
     return [
         RunWarning("imported", text, remedy),
         *(RunWarning("imported-note", f"{note}.", keep) for note in imported["notes"]),
@@ -66,4 +66,4 @@ def imported_scope(imported: Mapping[str, Any]) -> str:
         format=imported["format"],
         file=imported["file"],
     )
-    return f"{origin}; {gettext('the scope is what that tool reports')}"
+    return f"{origin}; {gettext('the scope is as reported by that tool')}"

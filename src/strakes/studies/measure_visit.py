@@ -187,7 +187,7 @@ def require_end(visit: Visit, site: Site) -> None:
         raise KeyboardInterrupt
     if visit.ended == INTERRUPTED:
         raise MeasurementError(
-            f"the service was interrupted in each of {MOST_INTERRUPTED} runs",
+            f"the service was interrupted in all of {MOST_INTERRUPTED} runs of a cell",
             where=f"{site.workspace.path} (cell {visit.cell})",
             why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
             remedy="Find out why the servers fail over. When they are stable, --resume continues the run.",
@@ -213,11 +213,11 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
             "this machine is too busy to measure",
             where=place,
             why=f"{errors[0].what} while the load average was {load:.0f} on {cpus} processors",
-            remedy="Repeat when fewer other programs run here, or with fewer ranks: --ranks 2.",
+            remedy="Repeat while fewer other programs run on this machine, or with fewer ranks: --ranks 2.",
         )
     if not errors:
         remedy = "The log of the run in the store has the engine's output."
-        return MeasurementError(f"the run ended as {ended!r}", where=place, why=trouble, remedy=remedy)
+        return MeasurementError(f"the run ended with the status {ended!r}", where=place, why=trouble, remedy=remedy)
     error = errors[0].to_exception()
     error.where = ", ".join(filter(None, (place, error.where)))
     if ended == "refused" and error.why == _CONTRADICTION:

@@ -122,7 +122,7 @@ class MetadataOps(Study):
         ]
         theirs = gettext(
             "Zeng et al. (2021): the mean of the six mdtest operations was 60 to 70 % higher on SSDs than on disks; "
-            "the rates are not comparable with one client"
+            "their rates are not comparable with rates of one client"
         )
         x, y = gettext("operation"), (gettext("operations per second"), "op/s")
         drawn = [line for line in drawn if line.points]
@@ -168,7 +168,7 @@ class MetadataOps(Study):
             operation=operation_of(busiest),
         )
         needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
-        of = gettext("time that the device was busy")
+        of = gettext("share of time in which the device was busy")
         return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:

@@ -116,7 +116,7 @@ class NamespaceScaling(Study):
             linear = [
                 Reference(
                     "linear",
-                    gettext("Dotted: the rate of one metadata target times their number."),
+                    gettext("Dotted: the rate of one metadata target times the number of metadata targets."),
                     label=gettext("linear"),
                     points=tuple(
                         (float(number), single.estimate.median * float(number))
@@ -158,7 +158,7 @@ class NamespaceScaling(Study):
                 title = gettext("metadata targets, {operation}, {placement}", operation=operation, placement=label)
                 line = _line(results, operation, way)
                 questions += ask_level(self.name, f"{way}-{operation}", title, line, "metadata_targets")
-        linear = gettext("linear would be {ratio} times", ratio=most)
+        linear = gettext("linear scaling would be {ratio} times", ratio=most)
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -183,8 +183,8 @@ class NamespaceScaling(Study):
             text = gettext(_UNKNOWN[bool(silent)], **placed, silent=", ".join(silent))
             if others:
                 counts = ", ".join(f"{name} {number:,.0f}" for name, number in others.items())
-                text = gettext("{told} The others served: {counts}.", told=text, counts=counts)
-            needs = gettext("counters of all targets: root on this client, or --servers that can be read")
+                text = gettext("{told} The other metadata targets served: {counts}.", told=text, counts=counts)
+            needs = gettext("counters of all targets: run strakes as root on this client, or give --servers")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
         names = sorted({name for counts in by_run.values() for name in counts})
@@ -215,8 +215,8 @@ def _imbalance(directories: int, targets: int) -> str:
     if load <= 1 + _BALANCED_SHARE:
         return ""
     return gettext(
-        "A hash of {directories} directories is expected to give the busiest target {share}, which limits the rate to "
-        "{limit} of the rate of an even split; with {enough} directories or more, less than {loss} is lost.",
+        "If a hash places {directories} directories, the busiest target is expected to hold {share}, which limits "
+        "the rate to {limit} of that of an even split; with {enough} directories or more, the loss is below {loss}.",
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",

@@ -189,7 +189,7 @@ class Probe:
                     "the probe that protects other users cannot continue",
                     where=str(self._workspace),
                     why=f"{result.errors[0].what}: {result.errors[0].why}" if result.errors else why,
-                    remedy="Without the probe, --neighbour cannot be kept. Check that the file system answers.",
+                    remedy="Check that the file system answers: the limit of --neighbour needs the probe.",
                 )
                 return
 
@@ -280,7 +280,7 @@ class Neighbour:
             raise EnvironmentLacksError(
                 "operations of other users already take longer than --neighbour allows",
                 why=self._why(self._all),
-                remedy="Measure at a quieter time, or give a limit above the p99 without strakes.",
+                remedy="Measure at a quieter time, or give a limit above the p99 latency without the load of strakes.",
             )
 
     def before_visit(self) -> float:

@@ -80,7 +80,7 @@ class NodesStudy(Study):
         confidence = bonferroni(results.confidence, max(1, len(shares)))
         intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
         if not shares or any(interval is None for interval in intervals.values()):
-            text = gettext("Whether a node is slow is unknown ({operation}).", operation=gettext(operation))
+            text = gettext("It is unknown whether a node is slow ({operation}).", operation=gettext(operation))
             needs = gettext("at least {runs} runs with all nodes", runs=smallest_runs(confidence))
             return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
         host = min(shares, key=lambda name: median(shares[name]))

@@ -72,13 +72,13 @@ class PlanRun(Study):
             estimate = cell.estimate
             assert estimate is not None
             computed = gettext(
-                "In {phase} accelerators would have computed {share} % of the time (AU as MLPerf Storage defines it: "
-                "time to compute over running time, without the first step).",
+                "In phase {phase}, accelerators would have been busy {share} % of the time (AU of MLPerf Storage: "
+                "computing time over running time, without the first step).",
                 phase=cell.settings["phase"],
                 share=f"{estimate.median:.1f}",
             )
             text = " ".join(filter(None, (computed, _cached(cell))))
-            name, of = f"fed-{cell.settings['phase']}", gettext("time that accelerators would have computed")
+            name, of = f"fed-{cell.settings['phase']}", gettext("time in which accelerators would have been busy")
             needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
             findings.append(self.estimated(name, text, (cell.id,), interval_in(estimate), of, "%", needs))
         return findings
@@ -124,12 +124,12 @@ def _cached(cell: Measured) -> str:
         if seen.sample.cache.file_bytes
     ]
     if not shares:
-        return gettext("It is not known how much of the phase's data was in the page cache.")
+        return gettext("It is unknown how much data of the phase was in the page cache.")
     share = median(shares)
     if share <= CACHED_SHARE:
         return ""
     return gettext(
-        "{share} % of the data were in the page cache before the phase: memory fed the accelerators, at least in part.",
+        "{share} % of the data were in the page cache before the phase, so some samples came from memory.",
         share=f"{100 * share:.0f}",
     )
 

@@ -146,7 +146,7 @@ class Population(Study):
             self.finding(
                 f"bend-{number}",
                 gettext(
-                    "From about {files} files on, {after} instead of {before} are created per second (p = {p}).",
+                    "From about {files} files on, {after} files are created per second instead of {before} (p = {p}).",
                     files=f"{where[change.index]:,.0f}",
                     after=f"{change.after:,.0f}",
                     before=f"{change.before:,.0f}",
@@ -188,7 +188,7 @@ class Population(Study):
         removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
         ratio = removed / made if made else 0.0
         text = gettext(
-            "All {files} files were removed in {time} s, {ratio} times as fast as they were created (one removal).",
+            "All {files} files were removed in {time} s, {ratio} times as fast as they were created (measured once).",
             files=f"{done['files']:,}",
             time=f"{done['elapsed_s']:.3g}",
             ratio=f"{ratio:.2f}",

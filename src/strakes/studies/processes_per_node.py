@@ -106,7 +106,7 @@ class ProcessesPerNode(Study):
             for each, size in amounts
         ]
         theirs = self.published(
-            gettext("Tian et al. (2020): 8 processes are good, up to 32 are fine; 8 fill a node's link (9.785 GB/s)"),
+            gettext("Tian et al. (2020): per node, 8 processes are good, up to 32 fine; 8 fill the link (9.785 GB/s)"),
             8,
             32,
             what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
@@ -136,12 +136,12 @@ class ProcessesPerNode(Study):
             return []
         number = int(together[0].settings["data_targets"])
         text = gettext(
-            "Test of Tian et al., writes: this node, not its {targets} data targets, is the bottleneck (writes to all "
-            "are less than {ratio} times as fast as to one)",
+            "Writes, by the test of Tian et al.: this node is the bottleneck, not the {targets} data targets (writes "
+            "to all targets are less than {ratio} times as fast as writes to one)",
             targets=number,
             ratio=f"{_NEARLY_SHARE * number:.3g}",
         )
-        ratio = gettext("{targets} data targets to one", targets=number)
+        ratio = gettext("ratio of {targets} data targets to one", targets=number)
         part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY_SHARE * number)
         return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 

@@ -90,7 +90,7 @@ class RecoveryStudy(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure of the waiting time after a fault by number of clients, with the published results."""
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
-        theirs = gettext("Zeng et al. (2021): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
+        theirs = gettext("Zeng et al. (2021): proportional to the clients, 10 s for 50 clients, 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
         y = gettext("from the fault to the end of the wait"), "s"
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
@@ -128,13 +128,13 @@ class RecoveryStudy(Study):
         found = forecast(drills, _FORECAST_CLIENTS, results.confidence)
         clients = f"{_FORECAST_CLIENTS:,}"
         if found is None:
-            text = gettext("It is not known when the last of {clients} clients is served again.", clients=clients)
+            text = gettext("It is unknown when the last of {clients} clients is served again.", clients=clients)
             message = "{drills} drills with the fewest and with the most clients: give a larger --budget"
             needs = gettext(message, drills=FEWEST)
             return [self.finding("forecast", text, "inconclusive", evidence, needs=needs)]
         text = gettext(
-            "The last of {clients} clients is served again {time} s after the fault (straight line through {drills} "
-            "drills with up to {most} clients; published by Zeng et al.: {published} s).",
+            "By a straight line through {drills} drills with up to {most} clients, the last of {clients} clients is "
+            "served again {time} s after the fault (Zeng et al. published {published} s).",
             clients=clients,
             time=f"{found.value:.1f}",
             drills=f"{len(drills):,}",

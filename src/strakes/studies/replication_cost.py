@@ -98,7 +98,7 @@ class ReplicationCost(Study):
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries and, without ``--against``, a finding that the cost is unknown without this option."""
         text = gettext("The speed-up without replication is unknown.")
-        needs = gettext("--against a directory on a device of the same kind without replication")
+        needs = gettext("a second directory, on a device of the same kind without replication: --against DIR2")
         return [*self.summaries(results), self.finding("ratio", text, "unknown", (), needs=needs)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
@@ -120,7 +120,7 @@ class ReplicationCost(Study):
         identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
         text = gettext(
-            "{bytes} bytes are replicated for a file ({what}); published by Zeng et al.: {published}.",
+            "For each file, {bytes} bytes are replicated ({what}). Zeng et al. published {published}.",
             bytes=f"{median(each):,.0f}",
             what=what,
             published=f"{BYTES_PER_FILE:,.0f}",
@@ -138,8 +138,8 @@ class ReplicationCost(Study):
         expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
-            "{files} files at {rate} MB/s: {time} s by the bytes counted here for a synced file. Zeng et al. published "
-            "{predicted} s predicted, {measured} s measured.",
+            "To replicate {files} files at {rate} MB/s would take {time} s, computed from the bytes counted here for "
+            "each synced file. Zeng et al. predicted {predicted} s and measured {measured} s.",
             files=f"{files:,}",
             rate=f"{CONFIGURED_MB_PER_S:.0f}",
             time=f"{own_s:.3f}",
@@ -180,8 +180,8 @@ class ReplicationCost(Study):
         found = forecast(batches, _FORECAST_FILES, results.confidence)
         if found is not None:
             text = gettext(
-                "{files} files would take {time} s (straight line through {batches} batches; published by "
-                "Zeng et al.: {published} s).",
+                "{files} files would take {time} s, extrapolated with a straight line from {batches} batches. Zeng "
+                "et al. published {published} s.",
                 files=f"{_FORECAST_FILES:,}",
                 time=f"{found.value:,.0f}",
                 batches=f"{len(batches):,}",

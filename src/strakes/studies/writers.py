@@ -73,8 +73,8 @@ class Writers(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure of bandwidth by number of writers, with the published advice."""
         text = gettext(
-            "Tian et al. (2020): at most 1,000 writers in total and 16 times the stripe count, about 8 per node; with "
-            "1 GiB per process, 256 writers were best"
+            "Tian et al. (2020) advise at most 1,000 writers in total, at most 16 times the stripe count, and about "
+            "8 per node; with 1 GiB per process, 256 writers were best"
         )
         writers = gettext("writers of each node") if results.facts.get("nodes") else gettext("writers of this node")
         drawn = lines("writers", ((_title(cells[0]), cells) for cells in _groups(results)))
@@ -95,7 +95,7 @@ class Writers(Study):
             for cell in results.where(data_bytes=_TEAM_BYTES)
             if cell.settings["writers"] == cell.settings["ranks"] and "stripe_count" not in cell.settings
         ]
-        title = gettext("ranks, {size} of each, all write", size=format_bytes(_TEAM_BYTES))
+        title = gettext("ranks, all writing, {size} each", size=format_bytes(_TEAM_BYTES))
         return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 

@@ -62,7 +62,7 @@ def test_several_files_in_one_directory_count_as_one_directory(places: list[Path
     [
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "-N makes tasks use files of tasks in another directory"),
         ("ior -F -Z -o {a}/x@{b}/x", "-Z makes tasks use files of tasks in another directory"),
-        ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
+        ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for only 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
         ("mdtest -n 20 -d {a}/new1@{a}/new2", "no such directory"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),

@@ -70,7 +70,7 @@ def test_a_reached_limit_is_not_reported_as_a_bug(
 
     monkeypatch.setattr(main, "_invoke", fail)
     assert main.run(["runs"]) == 3
-    assert "a limit of this machine or of this user is reached" in capsys.readouterr().err
+    assert "a resource limit of this machine or of this user is reached" in capsys.readouterr().err
 
 
 def test_more_ranks_than_one_process_can_have_are_refused_before_any_starts(

@@ -153,4 +153,4 @@ def test_comparisons_of_two_file_systems_are_omitted_only_with_one() -> None:
 
 def test_a_population_is_not_measured_in_turn_with_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["study", "reproduce", "S3", str(tmp_path), "--against", str(tmp_path)]) == 2
-    assert "interleaved" in capsys.readouterr().err
+    assert "cannot alternate" in capsys.readouterr().err

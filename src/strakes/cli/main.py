@@ -385,13 +385,13 @@ def _limit_reached(error: Exception) -> StrakesError | None:
     ):
         return None
     remedy = "Raise the limits of memory, open files and processes (ulimit -a), or free some."
-    return EnvironmentLacksError("a limit of this machine or of this user is reached", why=text, remedy=remedy)
+    return EnvironmentLacksError("a resource limit of this machine or of this user is reached", why=text, remedy=remedy)
 
 
 def _known_error(error: OSError) -> StrakesError | None:
     """Return the error to print for a system error that is not a bug in strakes; None for all others."""
     if error.errno == errno.ENAMETOOLONG:
-        return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
+        return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
         sys.stdout.write("\n")  # a failed flush may have discarded its data, so write again to see if output fails
         sys.stdout.flush()

@@ -176,7 +176,7 @@ def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
     def read(text: str) -> float:
         value = parse(text)
         if value <= 0:
-            raise BadInputError("must be more than zero")
+            raise BadInputError("the value must be more than zero")
         return value
 
     return read
@@ -190,7 +190,7 @@ def _data_per_rank(text: str) -> int:
     valid = min(max(round(size / PER_RANK_STEP) * PER_RANK_STEP, LEAST_PER_RANK), MOST_PER_RANK)
     if size != valid:
         least, most, step = map(typed_bytes, (LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP))
-        limits = f"must be at least {least}, at most {most} and a multiple of {step}"
+        limits = f"the size must be at least {least}, at most {most} and a multiple of {step}"
         raise BadInputError(f"{limits}; the nearest valid size is {typed_bytes(valid)}")
     return valid
 
@@ -207,7 +207,7 @@ def assignments(words: Iterable[str], example: str) -> dict[str, str]:
         if not name or not value.strip(", "):
             raise BadInputError(f"expected NAME=VALUE, not {word!r}", remedy=f"Write, for example, {example}.")
         if name in values:
-            raise BadInputError(f"{name} is given twice", remedy=f"Give it once, for example {example}.")
+            raise BadInputError(f"{name} is given twice", remedy=f"Give {name} once, for example {example}.")
         values[name] = value
     return values
 

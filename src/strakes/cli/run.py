@@ -83,9 +83,9 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
     if len(set(map(real_path, directories))) < len(directories):
         raise click.UsageError("A directory is given twice.")
     if len(directories) > ranks:
-        what = f"there are {len(directories)} directories for {counted(ranks, 'rank')}"
+        what = f"there are {len(directories)} directories for only {counted(ranks, 'rank')}"
         remedy = f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories."
-        raise BadInputError(what, where="strakes run", why="each rank works in one directory", remedy=remedy)
+        raise BadInputError(what, where="strakes run", why="a rank works in only one directory", remedy=remedy)
     if directories[1:] and request.keep:
         raise click.UsageError("--keep takes one directory only.")
     return replace(request, beside=tuple(directories[1:]))

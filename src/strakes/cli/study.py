@@ -74,7 +74,7 @@ def command(
         raise BadInputError(f"{name!r} is not a study", remedy="strakes study list shows all studies.")
     if against is not None and study.visits_in_sequence:
         remedy = "Measure both directories, one after the other, without --against."
-        raise BadInputError(f"the study {name} cannot be interleaved with a second directory", remedy=remedy)
+        raise BadInputError(f"the study {name} cannot alternate between two directories", remedy=remedy)
     if knob is not None and (against is not None or study.visits_in_sequence):
         other = "--against" if against is not None else f"the study {name}"
         remedy = "Leave out one of them. strakes study small-files measures floods of files."
@@ -135,11 +135,11 @@ def reproduce(
     if chosen.grown and sampling.resume:
         first = f"strakes study {chosen.studies[0]} {directory} --resume"
         what = f"{chosen.name} consists of several runs and cannot be resumed as a whole"
-        raise BadInputError(what, remedy=f"Resume its studies one by one, beginning with: {first}")
+        raise BadInputError(what, remedy=f"Resume the studies of {chosen.name} one by one, beginning with: {first}")
     if chosen.grown and against is not None:
-        remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
-        why = "one of its studies grows a population of files, which cannot be interleaved"
-        raise BadInputError(f"{chosen.name} cannot be interleaved with a second directory", why=why, remedy=remedy)
+        remedy = "Compare a single study: strakes study small-files DIR --against DIR2."
+        why = "one of the studies grows a population of files, which cannot alternate"
+        raise BadInputError(f"{chosen.name} cannot alternate between two directories", why=why, remedy=remedy)
     done: list[tuple[Portrait, Run, Output | None]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):

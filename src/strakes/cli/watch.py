@@ -69,8 +69,8 @@ class Store:
         from strakes.watch.ring import Ring
 
         if not any(self.path.glob("*.jsonl")):
-            remedy = "Watch first: strakes watch DIR. Or name the store of that watch, with --store."
-            raise BadInputError("no data of strakes watch is stored there", where=str(self.path), remedy=remedy)
+            remedy = "Watch first: strakes watch DIR. Or give the directory of the data: --store."
+            raise BadInputError("this directory contains no data of strakes watch", where=str(self.path), remedy=remedy)
         return Ring(self.path, to_read=True)
 
 
@@ -81,7 +81,7 @@ def _level(text: str) -> ServiceLevel:
     level = parse_service_level(text)
     if level.operation not in OPERATIONS.values():
         remedy = f"Operations of the probe: {', '.join(OPERATIONS.values())}."
-        raise BadInputError(f"the probe does no operation {level.operation!r}", remedy=remedy)
+        raise BadInputError(f"the probe does not perform the operation {level.operation!r}", remedy=remedy)
     return level
 
 
@@ -109,7 +109,7 @@ def _address(metrics: str) -> tuple[str, int]:
     given, _, port = metrics.rpartition(":")
     remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
-        raise BadInputError(f"{port!r} is not a port, a number up to 65535", remedy=remedy)
+        raise BadInputError(f"{port!r} is not a port number (0 to 65535)", remedy=remedy)
     return given.strip("[]") or "127.0.0.1", int(port)
 
 
@@ -251,7 +251,7 @@ def _spare(output: Output | None, *used: Path) -> None:
         path = real_path(output.path)
         if any(path == place or (place.is_dir() and path.parent == place) for place in map(real_path, used)):
             where, remedy = str(output.path), "Give the name of another file."
-            raise BadInputError("the result would overwrite its input", where=where, remedy=remedy)
+            raise BadInputError("the output would overwrite an input file", where=where, remedy=remedy)
 
 
 @command.part("replay")

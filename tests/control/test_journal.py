@@ -65,7 +65,7 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
     second.will(place("depth"), "1", "2")
     with pytest.raises(BadInputError, match="being changed") as refused:
         second.will(place(), "2", "3")
-    assert refused.value.remedy == "Wait until it ends."
+    assert refused.value.remedy == "Wait until that process ends."
     first.note("held")
     second.will(place(), "2", "3")  # a held journal allows further changes of the place
     first.release()

@@ -515,7 +515,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
     if gone := outcome.line.gone:
         why = ", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon"
         raise MeasurementError(
-            "not every client got answers again after the fail-over",
+            "some clients got no more answers after the fail-over",
             where=f"{len(gone)} of {counted(len(outages), 'client')}: {', '.join(gone[:5])}",
             why=why,
             remedy="Check the servers' logs; strakes failover drill shows the time line.",

@@ -115,9 +115,9 @@ class MountTargets(Undo):
             raise MeasurementError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
-                why="a server that does not answer may have them mounted, and two servers at one target destroy it",
-                remedy="When this server answers: strakes failover undo. If you are sure that it is off, run: "
-                f"{'; '.join(self.mounts)}",
+                why="a silent server may have mounted these targets; a target mounted by two servers is destroyed",
+                remedy="When the server answers again, run: strakes failover undo. If you are sure that the server is "
+                f"off, run: {'; '.join(self.mounts)}",
             )
         failures: dict[str, StrakesError] = {}
         for name, mount in left.items():

@@ -54,7 +54,7 @@ class DisconnectPeer(OneCommand):
         self._at_first = now = self._look()
         if not now.equal or not now.role.startswith("Primary/"):
             why = f"/proc/drbd: {' '.join(now[:3])}"
-            raise BadInputError("the copies are not equal, or this node is not primary", where=source, why=why)
+            raise BadInputError("the DRBD copies are not in sync, or this node is not primary", where=source, why=why)
         self._strike = ("drbdadm", self.cause, f"minor-{self._minor}")
         self.undo: Undo | None = RunCommand(("drbdadm", self.remedy, f"minor-{self._minor}")) if self.remedy else None
         self.text = f"run: {shown_command(self._strike)}"
@@ -101,7 +101,7 @@ class DisconnectPeer(OneCommand):
         if found is None:
             remedy = "This fault needs DRBD 8.4 on this machine. DRBD 9 does not show its devices there."
             raise EnvironmentLacksError(
-                "the state of the device cannot be read", where=f"/proc/drbd, {self._device}", remedy=remedy
+                "the state of the DRBD device cannot be read", where=f"/proc/drbd, {self._device}", remedy=remedy
             )
         return _Copies(found[1], found[2], found[3], int(found[4]) * 1024)
 

@@ -104,13 +104,13 @@ class _ServerFault(_LustreFault):
             what, remedy = "--target is not a target of this file system", f"One of: {', '.join(where)}."
             raise BadInputError(what, where=name, remedy=remedy)
         if not _NETWORK.match(where[name]):
-            what, why = f"the server of {name} is not known", "this client is not connected to it"
+            what, why = f"the server of {name} is unknown", "this client is not connected to the server"
             remedy = "Wait until the target serves this client again: strakes target DIR."
             raise EnvironmentLacksError(what, where=where[name] or "no address", why=why, remedy=remedy)
         self.host = host_of(where[name])
         if self.host != THIS_NODE and ask.servers is None:
             what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
-            raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches it: {remedy}")
+            raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches the server: {remedy}")
         self._servers = ask.servers
         self._refuse_cluster(name)
         self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
@@ -209,7 +209,7 @@ class CutClient(_LustreFault):
         theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
-            raise BadInputError("this client has no network to its servers", where=str(ask.directory), why=why)
+            raise BadInputError("this client has no network to the Lustre servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in a network of this client.
         rules = [
             f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]

@@ -131,7 +131,7 @@ class PacemakerFault(OneCommand):
         if is_served(cib, mount):
             return
         served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
-        why = f"it is on {mount.source} ({mount.file_system}), but the cluster mounts {', '.join(served) or 'nothing'}"
+        why = f"DIR is on {mount.source} ({mount.file_system}), but the cluster mounts {', '.join(served) or 'nothing'}"
         remedy = "Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is."
         raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 
@@ -158,7 +158,7 @@ class PacemakerFault(OneCommand):
         except MeasurementError as error:
             why = f"{error.what}: {error.why}"
         remedy = "Reach a node of the cluster with --via 'ssh NODE'"
-        raise EnvironmentLacksError("the cluster does not answer", where=shlex.join(words), why=why, remedy=remedy)
+        raise EnvironmentLacksError("Pacemaker does not answer", where=shlex.join(words), why=why, remedy=remedy)
 
 
 def _addresses_of(cib: Cib) -> list[str]:

@@ -192,7 +192,7 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
             "the catalogue of settings is not valid",
             where=f"{name}: {knob}" if knob else name,
             why=str(error),
-            remedy="The other entries of the file are examples.",
+            remedy="Write the entry like the other entries of the file.",
         ) from error
     return tuple(knobs)
 
@@ -207,4 +207,4 @@ def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
     short = [full for full in known if full.rpartition(".")[2] == name]
     near = short or get_close_matches(name, known, n=3)
     remedy = f"Did you mean {' or '.join(near)}?" if near else "strakes knobs list shows all settings."
-    raise BadInputError(f"there is no setting {name!r} here", remedy=remedy)
+    raise BadInputError(f"there is no setting {name!r}", remedy=remedy)

@@ -108,7 +108,7 @@ class Bindings:
         words = self._words(knob, knob.read)
         command = shlex.join(self.target.servers.argv(host, words) if self.target.servers else words)
         remedy = f"Try: {command} - or leave out --servers."
-        return ServerUnreadError("a server cannot be read", where=host, why=f"{command}: {why}", remedy=remedy)
+        return ServerUnreadError("a setting cannot be read", where=host, why=f"{command}: {why}", remedy=remedy)
 
     def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
         servers = self.target.servers
@@ -142,7 +142,7 @@ class Bindings:
         of_client = name in ("instance", "file_system")
         value = str(getattr(self._client, name) if of_client else getattr(self, f"_{name}"))
         if not value:
-            lacking = {"device": "it is not on a local disk", "bdi": "it is on one local disk: see queue.read_ahead_kb"}
+            lacking = {"device": "DIR is not on a local disk", "bdi": "DIR is on a local disk: see queue.read_ahead_kb"}
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
         return value
 

@@ -118,7 +118,7 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
         left = _put_back(target, root, journal, change)
     if left:
         raise MeasurementError(
-            "not every setting could be put back",
+            "some settings could not be restored",
             where=", ".join(restored.place for restored in left),
             why=left[0].why,
             remedy="Try again with: strakes knobs restore",

@@ -65,7 +65,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
         return
     except OSError as error:
         raise EnvironmentLacksError(
-            f"{place.knob} was not changed, since its original value cannot be recorded",
+            f"{place.knob} was not changed, because the original value cannot be recorded",
             where=str(path.parent),
             why=os.strerror(error.errno) if error.errno else str(error),
             remedy="Make this directory writable, free some space there, or set STRAKES_RUN to another directory.",

@@ -231,8 +231,8 @@ class KnobJournal:
                 raise BadInputError(
                     f"{place.knob} is being changed by another strakes process",
                     where=place.name,
-                    why=why if alive else f"{why} (it has ended, but its change has not been put back yet)",
-                    remedy="Wait until it ends." if alive else "Put it back first: strakes knobs restore",
+                    why=why if alive else f"{why} (that process has ended, but its change remains)",
+                    remedy="Wait until that process ends." if alive else "First run: strakes knobs restore",
                 )
 
 
@@ -267,7 +267,7 @@ def read_journal(path: Path) -> JournalState:
         return _state(path, rows)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise DamagedJournalError(
-            "a journal of knobs is damaged",
+            "a journal of changed settings is damaged",
             where=str(path),
             why=str(error),
             remedy=("Find the old values in the file, set them by hand, then remove the file."),
@@ -276,10 +276,10 @@ def read_journal(path: Path) -> JournalState:
 
 def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
     if not rows:
-        raise ValueError("it has no complete line")
+        raise ValueError("the journal has no complete line")
     head = rows[0]
     if head["format"] != _FORMAT_VERSION:
-        raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT_VERSION}")
+        raise ValueError(f"the format is {head['format']}, this version of strakes reads {_FORMAT_VERSION}")
     entries: dict[int, JournalEntry] = {}
     for row in rows[1:]:
         number = row.get("number", 0)

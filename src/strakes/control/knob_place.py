@@ -58,7 +58,7 @@ def of_gluster(text: str, option: str) -> str | None:
     document = from_xml(text, "gluster volume info")
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
         raise MeasurementError(
-            "the volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
+            "the GlusterFS volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
         )
     pairs = {element.findtext("name"): element.findtext("value") for element in document.iter("option")}
     return pairs.get(option)
@@ -80,7 +80,7 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
 def not_understood(text: str) -> MeasurementError:
     """Return the error for output in an unknown format."""
     remedy = "Please report this output with the version of the file system."
-    return MeasurementError("the output for a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
+    return MeasurementError("the printed value of a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
 
 
 _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)

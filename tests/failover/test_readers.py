@@ -126,7 +126,7 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
     cib.parent.mkdir(parents=True)
     cib.write_text(_cib_of(tmp_path / "host2", CRM))
     assert read_plan(tmp_path / "host1").node_names == ("na", "nb")
-    with pytest.raises(BadInputError, match="no configuration of a cluster") as error:
+    with pytest.raises(BadInputError, match="no cluster configuration") as error:
         read_plan(tmp_path)
     assert "host1, host2" in str(error.value.remedy)
 

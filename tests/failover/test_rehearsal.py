@@ -171,7 +171,7 @@ def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:
     cib = plan / "pacemaker/cib.xml"
     cib.write_text(cib.read_text().replace('node="mds-a" score="50"', 'node="mds-a" score="-INFINITY"').replace(
         "<constraints>", '<constraints><rsc_location id="x" rsc="serve-mdt0" node="mds-b" score="-INFINITY"/>'))  # fmt: skip
-    with pytest.raises(BadInputError, match="no service works"):
+    with pytest.raises(BadInputError, match="no service runs"):
         rehearse(read_plan(plan))
     cib.unlink()
     with pytest.raises(BadInputError, match="no Pacemaker configuration"):

@@ -145,7 +145,7 @@ def test_a_cib_without_some_of_its_sections_is_rehearsed_or_refused(tmp_path: Pa
     assert rehearse.rehearse(plan(tmp_path / "empty", "<cib/>")).nothing
     text = cib().replace("<constraints></constraints>", "").replace("</resources>", _SERVICE)
     setup = plan(tmp_path / "other", text.replace("<nodes>", "<x>").replace("</nodes>", "</x>"))
-    with pytest.raises(BadInputError, match="no service works"):
+    with pytest.raises(BadInputError, match="no service runs"):
         rehearse.rehearse(setup)
 
 
@@ -386,7 +386,7 @@ def test_a_program_that_reads_a_configuration_has_no_rights_of_root(tmp_path: Pa
 )
 @pytest.mark.parametrize("name", ["/root-only", "../../root-only", "drbd.d/../../../root-only"])
 def test_drbdadm_gets_no_include_of_a_file_outside_in_any_form(tmp_path: Path, text: str, name: str) -> None:
-    with pytest.raises(BadInputError, match="not given to drbdadm"):
+    with pytest.raises(BadInputError, match="does not pass this file to drbdadm"):
         rewritten_drbd(text.format(name))
     need("drbdadm", "/lib/drbd/drbdadm-84")
     plan(tmp_path, cib())

@@ -73,11 +73,11 @@ def _tree(parts: Iterable[_Part], where: str) -> Block:
         if isinstance(part, tuple):
             stack[-1].settings.append(part)
         elif part is None and len(stack) == 1:
-            raise BadInputError("a brace is closed that was not opened", where=place)
+            raise BadInputError("a closing brace has no opening brace", where=place)
         elif part is None:
             stack.pop()
         elif len(stack) > MOST_DEPTH:
-            why = f"its sections are nested more than {MOST_DEPTH} deep"
+            why = f"sections are nested more than {MOST_DEPTH} deep"
             raise BadInputError("this is not a configuration", where=place, why=why)
         else:
             stack[-1].blocks.append(part)
@@ -127,7 +127,7 @@ def rewritten_drbd(text: str) -> str:
                 opens = not quoted and token != "include" and bool(re.search("include|-file", token))
             if opens:
                 why = f"drbdadm could open a file outside of the directory: {token}"
-                raise BadInputError("this file is not given to drbdadm", why=why)
+                raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):

@@ -35,7 +35,7 @@ class Cib:
         if why := too_much(self.root):
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
         if self.root.tag != "cib":
-            raise BadInputError("this is not a CIB", where=where, why=f"its root is <{self.root.tag}>")
+            raise BadInputError("this is not a CIB", where=where, why=f"the root element is <{self.root.tag}>")
         own = (element for element in self.root.iter() if element.tag not in _NAME_OTHERS)
         self._sets_of: dict[str, list[Xml.Element]] = {}
         self._by_id = {element.get("id", ""): element for element in own if element.get("id")}

@@ -176,7 +176,7 @@ def described(file: TomlFile) -> Cluster:
         raise BadInputError(
             f"a cluster must have 2 to {_MOST_NODES} nodes with different names",
             where=top.where,
-            why=f"there are: {', '.join(names) or 'none'}",
+            why=f"the given nodes are: {', '.join(names) or 'none'}",
         )
     file_system = _file_system(top.table("file_system"), networks)
     servers = tuple(node.name for node in nodes if not node.quorum_only)
@@ -201,7 +201,7 @@ def described(file: TomlFile) -> Cluster:
 def _network(name: str, table: _Table) -> Network:
     found = table.read(Network, name=name)
     if not re.fullmatch(_NAME[0], name):
-        raise BadInputError(f"not a name of a network: {name!r}", where=table.where)
+        raise BadInputError(f"not a valid name for a network: {name!r}", where=table.where)
     try:
         ipaddress.ip_network(found.subnet)
     except ValueError as error:
@@ -234,11 +234,11 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
 def _require_in(network: str, address: str, networks: tuple[Network, ...], where: str) -> None:
     known = {one.name: one for one in networks}
     if network not in known:
-        raise BadInputError(f"there is no network {network!r}", where=where, remedy=f"There are: {', '.join(known)}.")
+        raise BadInputError(f"unknown network: {network!r}", where=where, remedy=f"Known: {', '.join(known)}.")
     if not is_address(address):
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):
-        raise BadInputError(f"{address} is not on {network}", where=where, why=f"its subnet is {known[network].subnet}")
+        raise BadInputError(f"{address} is not in {known[network].subnet}, the subnet of {network}", where=where)
 
 
 def _file_system(table: _Table, networks: tuple[Network, ...]) -> FileSystem:

@@ -59,12 +59,12 @@ def too_many_copies(cib: Xml.Element) -> str:
     digits = [found[0] for text in given if (found := re.search(r"[0-9]+", text))]
     most = max([*map(int, digits), sum(1 for _ in cib.iterfind("./configuration/nodes/node"))])
     cloned = sum(1 for tag in ("clone", "master", "bundle") for each in cib.iter(tag) for _ in each.iter("primitive"))
-    return f"it has more than {_MOST_COPIES} copies of resources" if cloned * most > _MOST_COPIES else ""
+    return f"the CIB has more than {_MOST_COPIES} copies of resources" if cloned * most > _MOST_COPIES else ""
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
     """Return a context that raises BadInputError if its body exceeds the processor time limit. Main thread only."""
-    why = f"reading it and deciding its rules takes more than {_MOST_S:g} s of processor time"
+    why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
 
@@ -94,8 +94,8 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a regular expression matches part of a name. Raises BadInputError if it is invalid or slow."""
-    why, remedy = f"it was not decided within {_MOMENT_S:g} s", "Name the nodes or resources instead."
-    slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
+    why, remedy = f"there was no result within {_MOMENT_S:g} s", "Name the nodes or resources instead."
+    slow = BadInputError("matching a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
         with ended_after(_MOMENT_S, slow, signal.ITIMER_REAL, signal.SIGALRM):
             return re.search(pattern, name) is not None

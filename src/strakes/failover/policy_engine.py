@@ -37,7 +37,7 @@ class PolicyEngine:
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         if not installed("crm_simulate"):
             raise EnvironmentLacksError(
-                "the policy engine is not installed",
+                "Pacemaker's policy engine is not installed",
                 where="crm_simulate",
                 remedy="Install Pacemaker's command line tools (Debian: pacemaker-cli-utils, RHEL: pacemaker-cli).",
             )
@@ -166,7 +166,7 @@ class PolicyEngine:
         # crm_simulate fails for a loop of actions, but prints the actions. If it refuses the CIB, it writes no graph.
         if not graph.exists() or not out.exists() or document is None:
             raise BadInputError(
-                "the policy engine refuses the configuration",
+                "Pacemaker's policy engine refuses the configuration",
                 where=" ".join(words) or self._setup.where,
                 why=(done.stderr.strip() or done.stdout.strip())[-400:],
                 remedy="strakes failover check DIR lists the mistakes.",

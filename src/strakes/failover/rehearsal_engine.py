@@ -63,9 +63,9 @@ class FailureEngine:
         state = ClusterState(snapshot.file, self._places(snapshot))
         if not any(state.places.values()):
             raise BadInputError(
-                "even without any failure no service works completely",
+                "no service runs completely, even without a failure",
                 where=", ".join(state.places) or "no target is a service that a node may run",
-                why="the policy engine leaves a resource of each service stopped or unpromoted, or on another node",
+                why="in each service, the policy engine leaves a resource stopped, unpromoted or on another node",
                 remedy="strakes failover check DIR lists the mistakes of the configuration.",
             )
         return state

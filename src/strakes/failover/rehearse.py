@@ -45,14 +45,14 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         raise BadInputError(
             "no Pacemaker configuration",
             where=setup.where,
-            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or its crm or pcs commands.",
+            remedy="Give the cluster's CIB (cibadmin --query > pacemaker/cib.xml), or the crm or pcs commands.",
         )
     if not model_of(setup).services:
         return Rehearsal(setup.where, (), (), nothing=_NOTHING)
     late = BadInputError(
         "the rehearsal takes too long",
         where=setup.where,
-        why=f"it did not end within {_MOST_S:g} s",
+        why=f"the rehearsal did not end within {_MOST_S:g} s",
         remedy="Give --singles, which leaves out pairs of failures."
         if doubles
         else "Rehearse fewer nodes or resources.",

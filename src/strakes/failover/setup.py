@@ -222,10 +222,10 @@ def _read_plan(directory: Path) -> Setup:
     if not any(name.startswith(_SOURCES) for name in texts):
         inner = sorted(path.name for path in directory.glob("*/"))[:5]
         raise BadInputError(
-            "no configuration of a cluster",
+            "this directory has no cluster configuration",
             where=str(directory),
-            why="no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
-            remedy=f"Give one of its directories: {', '.join(inner)}."
+            why="it contains no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
+            remedy=f"Give one of the subdirectories: {', '.join(inner)}."
             if inner
             else "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
         )
@@ -258,7 +258,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
         raise EnvironmentLacksError(
             "this machine is not a node of a cluster",
             where=str(root / "etc/corosync/corosync.conf"),
-            why="it does not exist",
+            why="the file does not exist",
             remedy="Run this command on a node, or check a plan: strakes failover check DIR",
         )
     asked = runner(["cibadmin", "--query"], 30.0)
@@ -300,7 +300,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
     if len(resources) > MOST_RESOURCES:
-        why = f"it has more than {MOST_RESOURCES} resources"
+        why = f"the files have more than {MOST_RESOURCES} resources"
         raise BadInputError("this configuration cannot be checked", where=str(root / "etc/drbd.d"), why=why)
     return Setup(
         where=where,
@@ -331,7 +331,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
             continue
         left -= len(content)
         texts[name] = without_secrets(name, content.decode(errors="replace"))
-        why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
+        why = f"together with the files before, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
         if number := _ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
         if why:

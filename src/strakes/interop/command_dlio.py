@@ -64,9 +64,9 @@ def _entries(configuration: Configuration, name: str, node: yaml.Node) -> Iterat
 def _pairs(configuration: Configuration, node: yaml.Node | None, what: str) -> list[tuple[str, yaml.Node]]:
     where = configuration.at(_line(node) if node else None)
     if not isinstance(node, yaml.MappingNode):
-        raise BadInputError(f"{what} is not a list of KEY: VALUE", where=where, remedy="Give a configuration of DLIO.")
+        raise BadInputError(f"{what} must be a list of KEY: VALUE", where=where, remedy="Give a configuration of DLIO.")
     if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-        raise BadInputError(f"a key of {what} is a list or a mapping", where=where)
+        raise BadInputError(f"a key of {what} is a list or a mapping, not a word", where=where)
     return [(key.value, value) for key, value in node.value]
 
 

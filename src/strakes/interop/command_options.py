@@ -249,7 +249,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], No
         size = os.environ.get(name, "1")
         if re.fullmatch(r"[0-9]{1,18}", size) and int(size) > 1:
             raise BadInputError(
-                "strakes was started several times by a launcher, but starts its ranks itself",
+                "a launcher started strakes several times, but strakes starts the ranks itself",
                 where=f"{name}={size}",
                 remedy=f"Start strakes only once: strakes run -n {size} {tool} ...",
             )

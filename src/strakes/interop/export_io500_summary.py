@@ -29,7 +29,7 @@ def to_io500_summary(run: Run) -> str:
     cell = next((one for one in run.cells if one.measures and {part.phase for part in one.measures} <= known), None)
     if cell is None:
         remedy = "Make such a run: strakes run io500 config.ini"
-        raise BadInputError("this run has no phases of IO500", where=run.id, remedy=remedy)
+        raise BadInputError("this run contains no IO500 phases", where=run.id, remedy=remedy)
     results = results_of(run)
     values: dict[str, float] = {}
     lines, intervals, invalid = [], [], []

@@ -101,7 +101,7 @@ def read_file(path: Path) -> ResultFile:
         parts.append(part)
         results += part[1]
         if len(results) > _MOST_RESULTS:
-            why, remedy = f"it has more than {_MOST_RESULTS} results", "Import parts of it."
+            why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
     unread = tuple(one for one in results if isinstance(one, Unread))
@@ -111,14 +111,14 @@ def read_file(path: Path) -> ResultFile:
             raise _unknown(path, content[:_BEGINNING_BYTES].decode(errors="replace"))
         remedy = next((remedy for _, _, remedy in parts if remedy), "")
         why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
-        raise BadInputError(f"the file is {name} but contains no figure", where=str(path), why=why, remedy=remedy)
+        raise BadInputError(f"the {name} output contains no figure", where=str(path), why=why, remedy=remedy)
     return ResultFile(tests, unread)
 
 
 def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
     """Yield (format or "", results, remedy) for each part of a text: tables, JSON objects and printed texts."""
     if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
-        why = f"it is JSON of more than {_MOST_VALUES} values"
+        why = f"the file is JSON with more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
     cut_line = text.count("\n") + 1 if _MAY_GO_ON.search(text) else 0
     for name, pattern, read in TABLES:
@@ -168,7 +168,7 @@ def _read(name: str, results: Iterator[Result], block: Block) -> Iterator[Result
 def _unknown(path: Path, text: str) -> BadInputError:
     if elsewhere := re.match(r"\s*Writing output to (\S+)\s*$", text):
         remedy = f"Import that file instead: strakes import {elsewhere[1]}"
-        return BadInputError("the file only names another result file", where=str(path), remedy=remedy)
+        return BadInputError("the file contains only the name of another result file", where=str(path), remedy=remedy)
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     why = f"expected one of: {', '.join(FORMATS)}"
     remedy = "Give the unchanged output file of the tool."

@@ -37,5 +37,5 @@ def test_a_share_of_a_processor_is_set_and_everything_is_removed() -> None:
 
 def test_an_unavailable_limit_is_refused_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroup, "read_mounts", lambda: ())
-    with pytest.raises(EnvironmentLacksError, match="--mds-cpu is not possible here"):
+    with pytest.raises(EnvironmentLacksError, match="--mds-cpu is not possible on this machine"):
         cgroup.require("cpu", "--mds-cpu")

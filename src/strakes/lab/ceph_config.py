@@ -81,7 +81,7 @@ def check(options: CephOptions) -> None:
     """Raise BadInputError if options contradict each other."""
     if options.pool_size > options.osds:
         raise BadInputError(
-            f"{options.pool_size} copies need {options.pool_size} object stores or more",
+            f"{options.pool_size} copies of each object need {options.pool_size} or more object stores",
             remedy=f"Give --osds {options.pool_size}, or fewer copies.",
         )
     check_ids("--slow-osd", options.slow_osd, range(options.osds))

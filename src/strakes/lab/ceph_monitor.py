@@ -46,7 +46,7 @@ class Monitors:
         answer, words = self._take(output, output_length), self._take(status, status_length)
         if result < 0:
             raise EnvironmentLacksError(
-                f"the monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result)
+                f"the Ceph monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result)
             )
         return json.loads(answer) if answer.strip() else None
 
@@ -69,4 +69,4 @@ class Monitors:
 
     def _check(self, result: int, what: str) -> None:
         if result < 0:
-            raise EnvironmentLacksError("the monitors cannot be reached", where=what, why=os.strerror(-result))
+            raise EnvironmentLacksError("the Ceph monitors cannot be reached", where=what, why=os.strerror(-result))

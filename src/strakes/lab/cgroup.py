@@ -55,9 +55,9 @@ def require(controller: str, wanted: str) -> Group:
     """Return the root group of a controller. Raises EnvironmentLacksError if the option ``wanted`` is impossible."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
-        why = "only root may" if hierarchy else f"no control group with the controller {controller} is writable"
+        why = "this needs root" if hierarchy else f"no control group with the controller {controller} is writable"
         raise EnvironmentLacksError(
-            f"{wanted} is not possible here",
+            f"{wanted} is not possible on this machine",
             why=why,
             remedy=f"Run strakes as root on the machine itself, not in a container, or leave out {wanted}.",
         )
@@ -74,7 +74,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
         path.mkdir(exist_ok=True)
     except OSError as error:
         raise EnvironmentLacksError(
-            "no control group can be made", where=str(path), why=error.strerror or ""
+            "the control group cannot be made", where=str(path), why=error.strerror or ""
         ) from error
     return Group(path, hierarchy.version)
 

@@ -64,8 +64,8 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
         raise BadInputError(
             "there is not enough free space for this lab",
             where=str(directory),
-            why=f"it needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
-            remedy=f"Give a smaller {option}, or choose another place: XDG_STATE_HOME=DIR",
+            why=f"the lab needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
+            remedy=f"Give a smaller {option}, or choose another directory for labs: XDG_STATE_HOME=DIR",
         )
 
 
@@ -140,7 +140,7 @@ def _attach(site: LabSite, file: Path) -> Path:
         f"{site.name} cannot be started: no loop device",
         where=str(file),
         why=complaint(done),
-        remedy="Loop devices need root and the kernel's loop driver. A container must be given access to them.",
+        remedy="Loop devices need root and the kernel's loop driver. A container needs access to loop devices.",
     )
 
 

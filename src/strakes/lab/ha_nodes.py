@@ -118,10 +118,10 @@ class Machines(Namespaces):
         require_space(directory, len(NODES) * sum(_SIZES.values()), "--size")
         if not Path("/dev/net/tun").exists():
             raise EnvironmentLacksError(
-                "User-mode Linux cannot be connected here",
+                "virtual machines (User-mode Linux) cannot be connected",
                 where="/dev/net/tun",
-                why="it does not exist",
-                remedy="modprobe tun; a container must be given the device.",
+                why="the device does not exist",
+                remedy="Load the module: modprobe tun. A container needs access to the device.",
             )
 
     def plan(self) -> Cluster:
@@ -167,7 +167,7 @@ class Machines(Namespaces):
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
         if not kernels:
             raise EnvironmentLacksError(
-                "no kernel for the machines is installed", where=str(_KERNELS), why="no kernel there has a DRBD module"
+                "the virtual machines have no kernel", where=str(_KERNELS), why="no kernel there has a DRBD module"
             )
         # modprobe --dirname DIR searches DIR/lib/modules, so link the kernels there.
         root = site.make_directory("uml", "lib")

@@ -151,7 +151,7 @@ class Pair:
         if why or "replicated" not in self._facts:
             return why
         asked = self.on(node, "cat", "/proc/drbd")
-        return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
+        return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not in sync yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
         """Wait until a condition is true, checked every ``tick_s``. Raises MeasurementError after ``limit_s``."""
@@ -159,9 +159,9 @@ class Pair:
         while not condition():
             if time.monotonic() > deadline:
                 raise MeasurementError(
-                    f"waited {limit_s:.0f} s for {what}",
+                    f"time limit of {limit_s:.0f} s exceeded while waiting for {what}",
                     where="the pair",
-                    remedy="To see the lab's state: strakes lab status. Or start a new lab.",
+                    remedy="strakes lab status shows the state of the lab. Wait, or start a new lab.",
                 )
             time.sleep(tick_s)
 
@@ -190,7 +190,7 @@ class Pair:
     def _do(self, argv: Sequence[str]) -> str:
         done = run(argv, limit_s=_COMMAND_S)
         if done.status != 0:
-            raise MeasurementError("the pair did not follow a command", where=" ".join(argv), why=complaint(done))
+            raise MeasurementError("a command to the pair of nodes failed", where=" ".join(argv), why=complaint(done))
         return done.stdout
 
 

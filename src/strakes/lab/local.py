@@ -37,9 +37,8 @@ class DiskLab(Lab[DiskOptions]):
         require_space(directory, options.size, "--size")
         if options.iops and require("blkio", "--iops").version != 1:
             raise EnvironmentLacksError(
-                "--iops is not possible here",
-                why="with control groups of version 2 a device can be slow only for selected processes, not for all "
-                "users",
+                "--iops is not possible on this machine",
+                why="control groups of version 2 can slow a device only for selected processes, not for all users",
                 remedy="Use strakes lab up ceph --slow-osd or gluster --slow-brick instead.",
             )
 

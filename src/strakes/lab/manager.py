@@ -81,8 +81,8 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
         return already, True
     if lab_class.needs_root and os.geteuid() != 0:
         raise EnvironmentLacksError(
-            f"{kind} needs root here",
-            why="it mounts file systems and sets up networks",
+            f"a lab of the kind {kind} needs root",
+            why="the lab mounts file systems and sets up networks",
             remedy="Run the same command as root.",
         )
     lab_class.check(options, place)
@@ -162,7 +162,7 @@ def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None
         return running
     why = f"it differs in: {', '.join(unlike)}" if kind == running.kind else f"it is of the kind {running.kind}"
     raise BadInputError(
-        f"{place.name} is already running with different settings",
+        f"the lab {place.name} is already running with different settings",
         where=running.mount_point,
         why=why,
         remedy=f"Remove this lab first (strakes lab down {place.name}), or give the new lab a --name.",
@@ -210,7 +210,7 @@ def undo(place: Path, *, force: bool = False) -> bool:
         raise BadInputError(
             "this directory was not made by strakes lab",
             where=str(place),
-            remedy="Check what it contains, then remove it yourself.",
+            remedy="Check the contents of the directory, then remove it yourself.",
         )
     if state is not None:
         _release_mount_point(place, force=force)
@@ -235,10 +235,10 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         why = unmount(mount, detach=force or dead)
     if why:
         raise MeasurementError(
-            f"{place.name} is still in use",
+            f"the lab {place.name} is still in use",
             where=mount.mount_point,
             why=", ".join(users) or why,
-            remedy=f"End these uses, or remove the lab anyway: strakes lab down {place.name} --force",
+            remedy=f"End these processes and mounts, or remove the lab anyway: strakes lab down {place.name} --force",
         )
 
 
@@ -283,5 +283,5 @@ def _remove_directory(place: Path) -> None:
 
 def _not_removed(what: str, where: str, why: str, place: Path) -> MeasurementError:
     return MeasurementError(
-        what, where=where, why=why, remedy=f"Solve the cause, then run: strakes lab down {place.name}"
+        what, where=where, why=why, remedy=f"Remove the cause, then run: strakes lab down {place.name}"
     )

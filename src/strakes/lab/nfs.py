@@ -95,9 +95,9 @@ class NfsLab(BrickLab[NfsOptions]):
         known = Path("/proc/filesystems").read_text(encoding="ascii").split()
         if "nfs4" not in known and run(["modprobe", "--dry-run", "nfsv4"], limit_s=_MODPROBE_S).status != 0:
             raise EnvironmentLacksError(
-                "an NFS mount is not possible here",
+                "this machine cannot mount NFS",
                 where=f"Linux {os.uname().release}",
-                why="this kernel has no client of NFS 4, and no module for one can be loaded",
+                why="this kernel has no NFS 4 client, and cannot load one as a module",
                 remedy="Use a kernel with CONFIG_NFS_V4, such as that of Debian (linux-image-amd64). A container "
                 "uses the kernel of its host: load the module there.",
             )

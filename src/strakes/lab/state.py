@@ -60,7 +60,7 @@ def directory_of(name: str) -> Path:
     """Return the path of a lab's directory, which may not exist. Raises BadInputError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise BadInputError(
-            f"not a valid name for a lab: {name!r}",
+            f"not a valid name of a lab: {name!r}",
             remedy="Use lower-case letters, digits and hyphens, beginning with a letter.",
         )
     return labs_root() / name
@@ -117,10 +117,10 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
         except BlockingIOError:
             worker = worker_in(lab)
             raise BadInputError(
-                f"another command is starting or removing {lab.name}",
+                f"another command is starting or removing the lab {lab.name}",
                 where=str(lab),
-                why=f"process {worker} is using it" if worker else "",
-                remedy="Wait until it ends, or stop it.",
+                why=f"process {worker} is using the lab" if worker else "",
+                remedy="Wait until that command ends, or stop it.",
             ) from None
         if not (lab.exists() and os.path.samestat(lab.lstat(), os.fstat(directory))):
             raise removed_meanwhile(lab)
@@ -130,7 +130,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
 def removed_meanwhile(lab: Path) -> BadInputError:
     """Return the error for a lab that another command has removed during its start."""
     return BadInputError(
-        f"another command has just removed {lab.name}", where=str(lab), remedy="Run the command again."
+        f"another command has just removed the lab {lab.name}", where=str(lab), remedy="Run the command again."
     )
 
 

@@ -234,7 +234,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
     with path.open("wb") as file:
         file.truncate(1 << 34)
     # Hints are read only from a file whose name says so.
-    assert ("not one of the plan" if reader is read_hints else "too large") in refuse(reader, path).what
+    assert ("may not use this hints file" if reader is read_hints else "too large") in refuse(reader, path).what
 
 
 def test_a_published_run_of_too_many_values_is_refused(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_published_run_that_unpacks_without_end_is_refused(tmp_path: Path, mon
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(b" " * (64 << 20)))
     assert path.stat().st_size < 1 << 20
-    assert "larger than 1 MiB when it is unpacked" in refuse(read_published, path).why
+    assert "the unpacked file is larger than 1 MiB" in refuse(read_published, path).why
 
 
 def test_a_pair_whose_files_are_pipes_is_refused_without_waiting(tmp_path: Path) -> None:

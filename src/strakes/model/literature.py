@@ -100,7 +100,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 
     def up_to(count: int, form: str) -> str:
         amount = f"{count / MIB:{form}} MiB"
-        return gettext("up to {amount}", amount=amount) if count else gettext("as much as fits the time")
+        return gettext("up to {amount}", amount=amount) if count else gettext("as much as the time allows")
 
     files, targets, processors = most("files"), most("metadata_targets"), target.get("cpus")
     ours = {
@@ -109,11 +109,11 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         else _file_system(target),
         "nodes": gettext("1, of {processors} processors", processors=processors)
         if processors
-        else gettext("1, of unknown number of processors"),
-        "processes": gettext("up to {ranks} ranks of one node", ranks=most("ranks")),
+        else gettext("1, number of processors unknown"),
+        "processes": gettext("up to {ranks} ranks on one node", ranks=most("ranks")),
         "clients": portraits[0].scope.partition(";")[0],
         "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("not distinguished"),
-        "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as fit the time"),
+        "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as the time allows"),
         "data per process": up_to(most("data_bytes"), ",.0f"),
         "data per client": up_to(most("requests", "transfer_bytes"), ",.4g"),
     }
@@ -162,8 +162,8 @@ def replication_disagreement() -> str:
     """Return a text on the contradiction in S2 (Zeng and others, 2021) between text and table of replication times."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
-        "Zeng et al. (2021) on the rate of replication: their text says about {said:.0f} MB/s, a third of the "
-        "configured {configured:.0f} MB/s; the numbers in the table imply {low:.0f} to {high:.0f} MB/s.",
+        "Zeng et al. (2021): according to the text, replication reached about {said:.0f} MB/s, a third of the "
+        "configured {configured:.0f} MB/s; according to the table, {low:.0f} to {high:.0f} MB/s.",
         said=_SAID_MB_PER_S,
         configured=CONFIGURED_MB_PER_S,
         low=min(rates),

@@ -36,15 +36,15 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
         raise BadInputError(
-            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}."
+            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"A plan has the keys {', '.join(_TOP_KEYS)}."
         )
     phases = document.get("phase", [])
     if not isinstance(phases, list) or not phases:
         raise BadInputError(
-            "the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some."
+            "the plan has no phase", where=str(path), remedy="Add a [[phase]] table, as in the plans in examples/."
         )
     if len(phases) > _MOST_PHASES:
-        raise BadInputError("the plan has too many phases", where=str(path), why=f"it has more than {_MOST_PHASES}")
+        raise BadInputError("the plan has too many phases", where=str(path), why=f"more than {_MOST_PHASES} phases")
     phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
     team = {key: document[key] for key in _TEAM_KEYS if key in document}
     body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
@@ -64,7 +64,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         # Reports show the hints, so a plan by somebody else could otherwise publish any file of this user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
-            raise BadInputError("the hints file is not one of the plan", where=hints, remedy=remedy)
+            raise BadInputError("the plan may not use this hints file", where=hints, remedy=remedy)
         try:
             text = read_below(folder, hints, _MOST_HINT_BYTES).decode()
         except UnicodeDecodeError as error:
@@ -74,7 +74,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2) or "\0" in "".join(words)
         ]:
             raise BadInputError(
-                "a line of the hints file is not a name and a value",
+                "a line of the hints file must be a name and a value",
                 where=f"{file}, line {wrong[0]}",
                 remedy="Write, for example: cb_nodes 4",
             )

@@ -110,13 +110,13 @@ def _of_type(kind: Any, value: Any) -> Any:
 def _number(kind: Any, value: Any) -> Any:
     """Return a number of type ``kind``. The integer 4 may be written as 4.0 and has the same fingerprint."""
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
-        raise ValueError(f"{value!r} is not a number of this kind")
+        raise ValueError(f"{value!r} is not a valid {kind.__name__}")
     return kind(value)
 
 
 def _one_of(values: tuple[Any, ...], value: Any) -> Any:
     if value not in values:
-        raise ValueError(f"{value!r} is none of {', '.join(map(str, values))}")
+        raise ValueError(f"{value!r} is not one of: {', '.join(map(str, values))}")
     return value
 
 

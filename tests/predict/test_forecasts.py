@@ -123,12 +123,12 @@ def test_an_unchanged_dimension_given_by_a_second_option_is_unknown_with_a_reaso
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("clients", "does not know"),
+        ("clients", "unknown value"),
         ("clients=0", "not a whole number"),
         ("clients=1,clients=2", "twice"),
         ("clients=8,ranks=4", "fewer ranks than clients"),
         ("files=8_0", "not a whole number"),
-        ("link=1GB/s", "does not know"),
+        ("link=1GB/s", "unknown value"),
         ("clients=2,nodes=2", "twice"),
     ],
 )
@@ -160,9 +160,9 @@ def test_arbitrary_text_is_a_size_or_is_refused(text: str) -> None:
         ("[limits.mdt]\noperations_per_s = '40GB/s'\n", "not a valid number"),
         ("[limits.link]\nbytes_per_s = 12\n", "needs a unit"),
         ("[limits.link]\nbytes_per_s = '12GB'\n", "not a valid rate"),
-        ("[limits.mdt]\n", "states no limit"),
-        ("", "states no limit"),
-        ("limits = 3\n", "states no limit"),
+        ("[limits.mdt]\n", "contains no limit"),
+        ("", "contains no limit"),
+        ("limits = 3\n", "contains no limit"),
         ("[limits.mdt]\noperations_per_s = 3\n[other]\n", "'other' is not known in this file"),
         ("[limits.mdt\n", "not valid TOML"),
     ],

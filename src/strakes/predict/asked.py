@@ -71,7 +71,7 @@ def parse_asked(text: str) -> Asked:
         name, equals, value = (part.strip() for part in item.partition("="))
         name = "clients" if name == "nodes" else name
         if name not in _COUNTS or not equals:
-            raise BadInputError(f"--at does not know {item.strip()!r}", where=f"--at {text}", remedy=_REMEDY)
+            raise BadInputError(f"unknown value of --at: {item.strip()!r}", where=f"--at {text}", remedy=_REMEDY)
         if name in counts:
             raise BadInputError(f"--at gives {name} twice", where=f"--at {text}", remedy="Give it once.")
         counts[name] = _count(name, value, text)
@@ -105,10 +105,10 @@ def read_stated(path: Path) -> Stated:
         if key != "limits":
             raise file.error((key,), f"{key!r} is not known in this file", remedy=f"{_KNOWN} {_EXAMPLE}")
     if not isinstance(tables, dict) or not tables:
-        raise BadInputError("the file of limits states no limit", where=str(path), remedy=f"{_EXAMPLE} {_KNOWN}")
+        raise BadInputError("the file of limits contains no limit", where=str(path), remedy=f"{_EXAMPLE} {_KNOWN}")
     for table, values in tables.items():
         if not isinstance(values, dict) or not values:
-            raise file.error(("limits", table), f"[limits.{table}] states no limit", remedy=f"{_EXAMPLE} {_KNOWN}")
+            raise file.error(("limits", table), f"[limits.{table}] contains no limit", remedy=f"{_EXAMPLE} {_KNOWN}")
         for key, value in values.items():
             if (table, key) not in _STATED:
                 raise file.error(("limits", table, key), f"[limits.{table}] {key} is not known", remedy=_KNOWN)
@@ -133,9 +133,9 @@ def _capacity(key: str, value: Any) -> float:
     else:
         capacity = value if abs(value) > _MOST_CAPACITY else float(value)
     if capacity > _MOST_CAPACITY:
-        raise BadInputError(f"{value!r} is too large", remedy="Give the capacity of one unit.")
+        raise BadInputError(f"{value!r} is too large", remedy="Give the capacity of one component.")
     if capacity <= 0:
-        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out parts without a limit.")
+        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out components without a limit.")
     return capacity
 
 

@@ -136,7 +136,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     0.98
     """
     if comparisons < 1:
-        raise ValueError("comparisons must be at least 1")
+        raise ValueError("the number of comparisons must be at least 1")
     return 1 - (1 - confidence) / comparisons
 
 
@@ -161,7 +161,7 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
     decided = judgement in (Verdict.FASTER, Verdict.SLOWER)
     if decided and ratio.interval.low < 1 + least and ratio.interval.high > 1 / (1 + least):
         needs = gettext(
-            "a difference larger than {share} %, because equal runs at different times may differ by this much",
+            "a difference of more than {share} %, because runs at different times may differ by that much",
             share=f"{100 * least:.3g}",
         )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)

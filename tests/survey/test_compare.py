@@ -203,7 +203,7 @@ def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: Mak
     runner = CliRunner()
     shown = runner.invoke(command, [a.id, b.id, "--json", str(file)], standalone_mode=False)
     assert shown.return_value == 0
-    assert "B is SLOWER" in shown.output and "SAME means within ±5 %" in shown.output
+    assert "B is SLOWER" in shown.output and "SAME: the difference is at most 5 %" in shown.output
     assert json.loads(file.read_text())["overall"]["verdict"] == "SLOWER"
     failed = runner.invoke(command, [a.id, b.id, "--fail-on", "slower:5%"], standalone_mode=False)
     assert failed.return_value == 1
@@ -221,7 +221,7 @@ def test_a_difference_that_the_loads_cannot_explain_is_likely(make_run: MakeRun)
     a, b = (make_run([cell_of(plan_of())], rate, at=at, load=9.0) for rate, at in ((1000.0, 0.0), (300.0, 1e4)))
     found = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert (found.overall.verdict, found.overall.grade) == (Verdict.INCONCLUSIVE, "likely")
-    assert "B is likely SLOWER: 0.3" in render(found) and "nothing else uses the machine" in render(found)
+    assert "B is likely SLOWER: 0.3" in render(found) and "no other program uses the machine" in render(found)
     assert not failures(found, parse_fail_on("slower"))
 
 
@@ -269,7 +269,7 @@ def test_sets_of_runs_made_one_after_the_other_keep_the_variance_between_runs(ma
     a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
     found = compare_runs(a, b, margin=0.02, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
-    assert "about" in found.overall.needs and "runs of A and of B" in found.overall.needs
+    assert "about" in found.overall.needs and "runs each of A and B" in found.overall.needs
     assert any("not made in turn" in text for text in found.caution)
 
 

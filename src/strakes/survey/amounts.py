@@ -97,11 +97,11 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     if needed_s > request.budget_s:
         words = {"phase_s": "--phase", "data_per_rank": "--data-per-rank", "files": "--files"}
         raise BadInputError(
-            "the requested amounts do not fit into the budget",
+            "the requested amounts of work do not fit into the budget",
             where=f"{' and '.join(words[name] for name in request.amounts())} with --budget "
             f"{typed_seconds(request.budget_s)}",
-            why=f"{counted(least.cells, 'cell')} with phases of {format_seconds(asked_s)}, {FEWEST_BLOCKS} times each, "
-            f"take about {typed_seconds(needed_s, up=True)}",
+            why=f"measuring {counted(least.cells, 'cell')} {FEWEST_BLOCKS} times each, with phases of "
+            f"{format_seconds(asked_s)}, takes about {typed_seconds(needed_s, up=True)}",
             remedy=f"Give --budget {typed_seconds(needed_s, up=True)}, or smaller amounts"
             + ("." if request.kind != "survey" else ", or measure one study: strakes study list."),
         )
@@ -132,7 +132,7 @@ def refuse_without_room(
     refused += further
     if refused:
         raise BadInputError(
-            "the requested amounts do not fit",
+            "the requested amounts of work do not fit into the free space",
             where=str(request.directory),
             why="; ".join(why for why, _ in refused),
             remedy=" ".join(remedy for _, remedy in refused),

@@ -29,7 +29,7 @@ def amounts_of(results: Results) -> str:
         return gettext("nothing was measured")
     seconds = sorted(sample.elapsed_s for sample in samples)
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
-    parts = [gettext("9 of 10 phases took {shortest} to {longest}", shortest=short, longest=long)]
+    parts = [gettext("90 % of the phases took {shortest} to {longest}", shortest=short, longest=long)]
     data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
     files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
     amount = _span(format_bytes(data[0]), format_bytes(data[-1])) if data else ""

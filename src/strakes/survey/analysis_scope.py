@@ -25,7 +25,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     mounts = ngettext("one client", "{count} clients (one on each node)", len(nodes))
     if not sessions:
         measured = gettext("{clients} measured: {ranks} on {where}", clients=mounts, ranks=processes, where=where)
-        limits = gettext("this says nothing about more clients or about the limits of the servers")
+        limits = gettext("the results say nothing about more clients or about the limits of the servers")
         return f"{measured}; {limits}"
     inside = gettext(
         "{clients} measured (each rank is a client, through libcephfs) on {where}",
@@ -35,7 +35,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     if len(sessions) < len(cells):
         metadata = gettext("metadata: {clients}", clients=inside)
         inside = f"{metadata}; {gettext('data: {clients}, because data goes through the mount', clients=mounts)}"
-    return f"{inside}; {gettext('this says nothing about more nodes')}"
+    return f"{inside}; {gettext('the results say nothing about more nodes')}"
 
 
 # Texts on the number of processes or clients: for one, for several, and for a range.

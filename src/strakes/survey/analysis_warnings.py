@@ -94,7 +94,7 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
     if file_system in MEMORY_FILE_SYSTEMS:
         yield warning("memory-file-system", file_system=file_system)
     elif below in MEMORY_FILE_SYSTEMS:
-        place = gettext("{file_system}, in a file on {below}", file_system=file_system, below=below)
+        place = gettext("{file_system} in an image file on {below}", file_system=file_system, below=below)
         yield warning("memory-file-system", file_system=place)
     elif device.get("backing_file"):  # O_DIRECT does not bypass the cache of the lower file system
         yield warning("cache-below", [cell.id for cell in _reads(results)], file=device["backing_file"])
@@ -321,7 +321,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
     if "not_compared" in facts:
         lines.append(gettext("The nodes were not compared ({why})", why=facts["not_compared"]))
     lines += [
-        gettext("Resumed on other nodes: {nodes}", nodes=", ".join(event.nodes))
+        gettext("The run was resumed on other nodes: {nodes}", nodes=", ".join(event.nodes))
         for event in run.events_of(NodesChanged)
     ]
     return [warning("node-unlike", nodes="; ".join(dict.fromkeys(lines)))] if lines else []

@@ -115,7 +115,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
             if not choose_cells(request, make_context(request, facts, pilot, own, session.description))[0]
         ]
         where = ", ".join(too_small) or str(request.directory)
-        raise BadInputError("nothing can be measured here", where=where, why=why, remedy=remedy)
+        raise BadInputError("nothing can be measured in this directory", where=where, why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})
     cells, lacking = without_absent(cells, absent)
     if not cells:

@@ -60,5 +60,5 @@ def _condition(word: str) -> Condition:
         return Condition(Verdict.INCONCLUSIVE)
     share = float(found[3] or 0) / (100 if found[4] else 1)
     if share >= 1:
-        raise BadInputError(f"not a share below 100%: {word!r}", remedy=_REMEDY)
+        raise BadInputError(f"expected a share below 100%, not {word!r}", remedy=_REMEDY)
     return Condition(Verdict(found[2].upper()), share)

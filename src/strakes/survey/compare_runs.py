@@ -107,7 +107,7 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
     if all(scores):
         overall = Overall(*_told(decided([ratio(scores, False)])[0]))
     else:
-        needs = gettext("a larger --budget, so that blocks measure every cell")
+        needs = gettext("a larger --budget, so that complete blocks measure every cell")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
     if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and disturbed):
         overall = replace(overall, needs=withheld[min(unequal)])
@@ -115,10 +115,10 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
         overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs, grade="")
     if single and _cleared(a[0], b[0]):
         text = gettext(
-            "The two runs were made at different times. One run of each does not show how much runs of the same system "
-            "differ. So nothing is called SAME, and a difference counts only if it is larger than {share} % and "
-            "larger than the changes within each run. Eight or more runs of each, made in turn, show more: "
-            "strakes compare A1,A2,... B1,B2,....",
+            "The two runs were made at different times, and a single pair does not show how much runs of the same "
+            "system differ. So no verdict is SAME, and a difference counts only if it is larger than {share} % and "
+            "larger than the changes within each run. Eight or more runs each of A and B, made in turn, show more: "
+            "strakes compare A1,A2,... B1,B2,...",
             share=f"{100 * ONE_PAIR:.0f}",
         )
         cautions.insert(0, text)
@@ -138,14 +138,14 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
-        raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
+        raise BadInputError("a run is given twice", where=twice, remedy="Give each run once. See strakes runs.")
     if empty := next((run for run in every if not run.cells), None):
         empty.require_whole()
-        why = "it is still running, or was interrupted before its first figure"
+        why = "the run is still in progress, or was interrupted before the first figure"
         raise BadInputError("this run has no figures", where=empty.id, why=why, remedy=_LISTED)
     imported = [cell.imported for run in every for cell in run.cells[:1]]
     if any(imported) and not all(imported):
-        remedy = "Compare imported runs with each other. strakes report RUN shows the figures of one."
+        remedy = "Compare imported runs with each other. strakes report RUN shows the figures of a run."
         raise BadInputError("imported runs and runs of strakes cannot be compared", remedy=remedy)
     any_amount = all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
     of_a = [alike(a[0].cells, run.cells, (), any_amount=any_amount)[0] for run in a[1:]]
@@ -170,7 +170,7 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], li
         in_a = ngettext(one, several, len(a), measured=len(row[0]))
         one, several = "{measured} of {count} run of B", "{measured} of {count} runs of B"
         in_b = ngettext(one, several, len(b), measured=len(row[1]))
-        lacking.append(Unlike(name, gettext("measured in {of_a} and {of_b}", of_a=in_a, of_b=in_b)))
+        lacking.append(Unlike(name, gettext("measured only in {of_a} and {of_b}", of_a=in_a, of_b=in_b)))
     return rows, lacking
 
 
@@ -206,7 +206,7 @@ def _withheld(
     reasons = []
     limited = [row[0][0].id for row in rows if any(held_back(cell) for side in row for cell in side)]
     if limited:
-        text = "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them."
+        text = "{limited} of {all} figures have no verdict, because --impact or --neighbour limited the load."
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
     like = _like(a[0], str(b[0].manifest["target"]))
     pairs = [pair for of_run in matches for pair in of_run if not pair[0].imported]
@@ -214,15 +214,15 @@ def _withheld(
     unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
     if unequal:
         text = gettext(
-            "{unequal} of {all} figures were measured with amounts of work that differ more than {factor} times, "
-            "so there is no verdict on them. To measure with equal amounts: {command}",
+            "{unequal} of {all} figures have no verdict, because the amounts of work in A and B differ by more than "
+            "a factor of {factor}. To measure with equal amounts: {command}",
             unequal=len(unequal),
             all=len(rows),
             factor=f"{ALIKE_TIMES:g}",
             command=like,
         )
         reasons.append(text)
-    freely = gettext("new runs of both, without --impact and --neighbour or at a quieter time")
+    freely = gettext("new runs of A and B, without --impact and --neighbour or at a quieter time")
     equally = gettext("equal amounts of work in both runs: {command}", command=like)
     return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
 
@@ -290,7 +290,7 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
     """
     interval = judgement.ratio.interval
     if judgement.verdict is Verdict.SAME:
-        needs = gettext("several runs of each, made in turn: strakes compare A1,A2,... B1,B2,...")
+        needs = gettext("several runs each of A and B, made in turn: strakes compare A1,A2,... B1,B2,...")
         return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
     undecided = judgement.verdict is Verdict.INCONCLUSIVE or interval is None
     if undecided or 1 / (1 + margin) <= client <= 1 + margin or _beyond(judgement, client):
@@ -325,10 +325,10 @@ def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
 def _to_be_sure(a: Run, b: Run) -> str:
     """Return advice for a sure verdict on two runs of an overloaded machine."""
     if a.directories == b.directories:
-        return gettext("runs while nothing else uses the machine")
+        return gettext("runs at a time when no other program uses the machine")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
     words = ["strakes", "study", str(study), str(a.manifest["target"]), "--against", str(b.manifest["target"])]
-    return gettext("both in turn in one run: {command}", command=shell_line(words))
+    return gettext("one run that measures both directories in turn: {command}", command=shell_line(words))
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
@@ -340,7 +340,7 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
         return judgement
     wide = math.log(judgement.ratio.interval.high / judgement.ratio.interval.low) / math.log(1 + margin)
     runs = math.ceil(judgement.ratio.runs * max(wide**2, 1.2))
-    return replace(judgement, needs=gettext("about {count} runs of A and of B, made in turn", count=runs))
+    return replace(judgement, needs=gettext("about {count} runs each of A and B, made in turn", count=runs))
 
 
 def _client_ratio(a: Run, b: Run) -> float:

@@ -32,7 +32,7 @@ def render(comparison: Comparison) -> str:
         f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
         "",
         say_overall(comparison),
-        *([f"  {gettext('Needed to be sure: {needs}', needs=overall.needs)}"] if overall.needs else []),
+        *([f"  {gettext('Needed for a sure verdict: {needs}', needs=overall.needs)}"] if overall.needs else []),
         say_scope(comparison),
         "",
     ]
@@ -41,13 +41,13 @@ def render(comparison: Comparison) -> str:
     words = max(columns(say_verdict(cell)) for cell in ordered)
     lines += [_line(cell, words, min(widest, 60)) for cell in ordered]
     if needs := gettext("; or ").join(dict.fromkeys(cell.needs for cell in ordered if cell.needs)):
-        lines += ["", gettext("Needed to be sure of the other cells: {needs}", needs=needs)]
+        lines += ["", gettext("Needed for sure verdicts on the other cells: {needs}", needs=needs)]
     lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
         lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
         lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_LINES]]
         if (more := len(comparison.unlike) - _MOST_LINES) > 0:
-            lines.append(f"  {gettext('{count} more: --json has them all', count=more)}")
+            lines.append(f"  {gettext('{count} more; --json lists all', count=more)}")
     return "\n".join(lines)
 
 
@@ -85,9 +85,9 @@ def say_verdict(one: CellVerdict | Overall) -> str:
 def say_scope(comparison: Comparison) -> str:
     """Return an explanation of the ratios, of SAME and of the intervals."""
     return gettext(
-        "A ratio says how many times better B is than A; SAME means within ±{margin} %. FASTER, SLOWER and SAME alone "
-        "are sure. The overall interval holds with {confidence} confidence, and so do the intervals of all cells "
-        "together.",
+        "A ratio says how many times better B is than A. SAME: the difference is at most {margin} %. Only the "
+        "verdicts FASTER, SLOWER and SAME are sure. The overall interval holds with {confidence} confidence, and so "
+        "do the intervals of all cells together.",
         margin=f"{100 * comparison.margin:.3g}",
         confidence=percent(comparison.confidence),
     )

@@ -79,7 +79,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
         time.sleep(min(_MOVING_S, _MOVING_SHARE * session.request.budget_s))
     if not kept:
         raise BadInputError(
-            "no directory can be placed as the study needs it",
+            "no directory can be placed on the targets that the study needs",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(filter(None, refused.values()))),
             remedy="strakes target DIR shows which settings are possible here.",

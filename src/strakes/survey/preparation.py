@@ -220,7 +220,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
             f"--libcephfs would have no effect on {names}",
-            why="it applies only to metadata operations, but all cells here move data, which goes through the mount",
+            why="libcephfs serves only metadata operations, but all cells here move data, which goes through the mount",
             remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
         )
     return cells, skipped

@@ -123,7 +123,7 @@ def test_an_existing_plan_directory_is_refused_and_left_alone(place: Path) -> No
 
 
 def test_a_directory_on_another_file_system_is_refused(tmp_path: Path) -> None:
-    with LocalEngine() as engine, pytest.raises(BadInputError, match="needs a directory of a Ceph file system"):
+    with LocalEngine() as engine, pytest.raises(BadInputError, match="needs a directory on a Ceph file system"):
         engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), tmp_path, "p", limit_s=60)
 
 

@@ -256,6 +256,6 @@ def test_a_directory_killed_before_its_marker_is_removed_only_when_old_and_empty
 
 
 def test_cleaning_a_workspace_itself_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="made this directory for a run") as caught:
+    with pytest.raises(BadInputError, match="this directory is a workspace of strakes") as caught:
         clean(make(tmp_path))
     assert str(tmp_path) in caught.value.remedy

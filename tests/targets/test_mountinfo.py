@@ -101,5 +101,5 @@ def test_the_number_of_a_mount_is_the_kernels(tmp_path: Path) -> None:
 
 def test_a_chroot_without_a_mount_of_its_own_is_refused_with_a_next_step(mounts: tuple[Mount, ...]) -> None:
     proc = tuple(mount for mount in mounts if mount.mount_point == "/proc")
-    with pytest.raises(EnvironmentLacksError, match="no mount of this process contains the directory"):
+    with pytest.raises(EnvironmentLacksError, match="the mount of the directory is not visible to this process"):
         find_mount(proc, "/srv")

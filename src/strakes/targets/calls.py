@@ -221,7 +221,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
         raise RefusedError(number, os.strerror(number), path)
     if done.status != 0:
         why = done.stderr.strip() or f"exit status {done.status}"
-        raise MeasurementError(f"{name} could not be made", where=path, why=why)
+        raise MeasurementError(f"the call {name} failed", where=path, why=why)
     return ast.literal_eval(done.stdout)
 
 

@@ -66,12 +66,12 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
         return None
     if wanted.kind == "manual":
         if len(wanted.metadata_targets) != 1:
-            why = f"{len(wanted.metadata_targets)} were asked for"
+            why = f"{len(wanted.metadata_targets)} ranks were requested"
             raise BadInputError("a CephFS directory can be pinned to only one metadata rank", why=why)
         (rank,) = wanted.metadata_targets
         # Ceph accepts a pin to a rank that does not exist, and ignores it.
         if rank not in ranks:
-            why, remedy = f"there are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
+            why, remedy = f"the ranks are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
             raise BadInputError(f"metadata rank {rank} does not exist", why=why, remedy=remedy)
         return PIN, str(rank)
     if wanted.hash.startswith(BY_CHANCE):

@@ -334,7 +334,7 @@ class CephTarget(Target):
         mdsmap = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
         if mdsmap is None:
             where = self.access.file_system or self.mount.source
-            raise EnvironmentLacksError("the cluster has no such file system", where=where)
+            raise EnvironmentLacksError("the Ceph cluster has no file system of this name", where=where)
         self._map = (time.monotonic(), mdsmap)
         return mdsmap
 
@@ -362,7 +362,7 @@ class CephTarget(Target):
         """Raise EnvironmentLacksError if the configuration and the mount belong to different clusters."""
         if self._other_cluster:
             remedy = "Set CEPH_CONF to the configuration file of the mount."
-            raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
+            raise EnvironmentLacksError("strakes cannot query the Ceph cluster", why=self._other_cluster, remedy=remedy)
 
     @cached_property
     def _other_cluster(self) -> str:

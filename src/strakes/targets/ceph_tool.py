@@ -117,11 +117,11 @@ def inside(directory: Path) -> Inside:
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS:
         raise BadInputError(
-            "the backend cephfs needs a directory of a Ceph file system",
+            "the backend cephfs needs a directory on a Ceph file system",
             where=str(directory),
             why=f"{mount.mount_point} is {mount.file_system}",
-            remedy="Mount the Ceph file system, so that strakes can make and mark its directory. The load itself "
-            "does not use the mount.",
+            remedy="Mount the Ceph file system: strakes makes its workspace through the mount. The measured load does "
+            "not use the mount.",
         )
     return Inside(_path_inside(mount, directory.resolve()), _for_libcephfs(access_of(mount)))
 
@@ -188,12 +188,12 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     where = f"ceph {' '.join(words)}"
     if re.search(_NOT_ALLOWED, done.stderr):
         remedy = "Mount with a Ceph user that can read the state of the cluster (caps: mon 'allow r', mgr 'allow r')."
-        return EnvironmentLacksError("permission to ask the cluster is denied", where=where, why=why, remedy=remedy)
+        return EnvironmentLacksError("no permission to query the Ceph cluster", where=where, why=why, remedy=remedy)
     if re.search(_NOT_CONFIGURED, done.stderr):
         remedy = "Put the cluster's ceph.conf and a keyring into /etc/ceph, or set CEPH_CONF to the file."
-        return EnvironmentLacksError("the cluster cannot be asked", where=where, why=why, remedy=remedy)
+        return EnvironmentLacksError("strakes cannot query the Ceph cluster", where=where, why=why, remedy=remedy)
     remedy = "Check the monitors: ceph health detail"
-    return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)
+    return MeasurementError("the Ceph cluster does not answer", where=where, why=why, remedy=remedy)
 
 
 # Maximum number of object stores that are queried one by one. A query of a remote object store starts a process that
@@ -267,9 +267,9 @@ def ask_socket(path: str, prefix: str) -> Any:
                 return from_json(answer.read(length), f"the daemon at {path}")
     except TimeoutError as error:
         why = f"no answer within {_SOCKET_S:g} s"
-        raise MeasurementError("a daemon does not answer", where=path, why=why) from error
+        raise MeasurementError("a Ceph daemon does not answer", where=path, why=why) from error
     except (OSError, ValueError, struct.error) as error:
-        raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
+        raise MeasurementError("a Ceph daemon cannot be reached", where=path, why=str(error)) from error
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:

@@ -79,7 +79,7 @@ def mount_id_of(descriptor: int) -> int:
         for line in lines:
             if line.startswith("mnt_id:"):
                 return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "the kernel does not say on which mount a file is (Linux 3.15 and later do)")
+    raise OSError(errno.ENOSYS, "the kernel does not report the mount of a file; Linux 3.15 or later is required")
 
 
 def _mount_of(path: str) -> int:

@@ -45,7 +45,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise BadInputError(
-            "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user who can read it."
+            "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user with read access."
         ) from error
     removed: list[str] = []
     live: list[Left] = []
@@ -120,6 +120,6 @@ def _names_like_ours(directory: int, path: Path) -> list[str]:
         names = sorted(entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
         if next(entries, None) is None:
             return names
-    why = f"it lists more than {MOST_LISTED:,} names"
+    why = f"the server lists more than {MOST_LISTED:,} names"
     remedy = "Check its server, or give a directory with fewer files."
     raise MeasurementError("a directory cannot be searched for workspaces", where=str(path), why=why, remedy=remedy)

@@ -126,8 +126,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise MeasurementError(
                 "a command printed too much",
                 where=shlex.join(argv),
-                why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
-                remedy="Run it yourself to see its output.",
+                why=f"the output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
+                remedy="Run the command yourself to see the output.",
             )
         if status is None:
             raise CommandTimeout(

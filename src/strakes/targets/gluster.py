@@ -38,11 +38,11 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
         if not done.stdout.lstrip().startswith("<"):
             why = lines[-1] if lines else f"exit status {done.status}"
             remedy = "Run strakes on a server of the volume, or give --servers to reach one."
-            raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy)
+            raise EnvironmentLacksError("the Gluster volume cannot be queried", where=where, why=why, remedy=remedy)
         root = from_xml(done.stdout, where)
         if _text(root, "opRet") not in ("0", ""):
             why = _text(root, "opErrstr") or f"exit status {done.status}"
-            raise MeasurementError("the volume does not report its state", where=where, why=why)
+            raise MeasurementError("the GlusterFS volume does not report its state", where=where, why=why)
         return root
 
     return Command(("gluster", "--mode=script", *options, "--xml", *words), read)
@@ -102,8 +102,8 @@ class GlusterTarget(RemoteTarget):
         if self._own_daemon is None:
             raise EnvironmentLacksError(
                 "only servers report profiles",
-                why="only servers report profiles, and no server of this volume is on this machine",
-                remedy="give --servers to reach them",
+                why="only servers report profiles, and this machine is not a server of the volume",
+                remedy="give --servers, a command that reaches the servers",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 
@@ -123,7 +123,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError for no volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
-        raise MeasurementError("the volume is unknown", why="the output names no volume")
+        raise MeasurementError("the volume is unknown", why="the output of gluster names no volume")
     bricks = []
     for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
         host, path = _text(node, "hostname"), _text(node, "path")
@@ -191,5 +191,5 @@ def _number(element: ElementTree.Element, path: str) -> int:
     """Return a size or a count; 0 if it is missing. Raises ValueError for a negative or invalid number."""
     number = whole(_text(element, path) or "0")
     if number < 0:
-        raise ValueError(f"{path} is less than 0")
+        raise ValueError(f"the value of {path} is negative")
     return number

@@ -158,7 +158,7 @@ def layout_from(text: str) -> Layout:
             mirror, begin = mirror + 1, 0
             continue
         if option not in ("-E", *_READ) or not words:
-            raise BadInputError("not options of lfs setstripe", where=text, why=f"{option} is not understood")
+            raise BadInputError("invalid options of lfs setstripe", where=text, why=f"{option} is not valid")
         value = words.pop(0)
         if option == "-E":
             end = None if value == "-1" else _number(value)
@@ -176,7 +176,7 @@ def _number(text: str) -> int:
     try:
         return int(text if unit == 1 else text[:-1]) * unit
     except ValueError:
-        raise BadInputError("not options of lfs setstripe", where=text, why="it is not a number") from None
+        raise BadInputError("invalid options of lfs setstripe", where=text, why="the value is not a number") from None
 
 
 _READ: dict[str, tuple[str, Callable[[str], object]]] = {
@@ -202,13 +202,13 @@ def _components(components: Iterable[LayoutComponent]) -> Iterator[str]:
         if part.layout.components:
             raise _impossible("a component has no components")
         if part.begin != reached:
-            raise _impossible(f"a component begins at {part.begin}, the one before ends at {reached}")
+            raise _impossible(f"a component begins at {part.begin}, but the component before ends at {reached}")
         reached = part.end
         yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
 
 
 def _impossible(why: str) -> BadInputError:
-    return BadInputError("no such layout can be set", why=why)
+    return BadInputError("this layout is not possible on Lustre", why=why)
 
 
 def _options(wanted: Layout) -> Iterator[str]:
@@ -277,7 +277,7 @@ def read_default(done: Completed) -> DirStripe:
     """Parse the default stripes of a directory. Raises StrakesError if the output is invalid."""
     values: dict[str, str] = {}
     targets = []
-    for line in checked(done, "the placement is not known").splitlines():
+    for line in checked(done, "the placement is unknown").splitlines():
         pairs = dict(key_values(line))
         if stripe := _DIRECTORY_STRIPE.match(line):
             targets.append(int(stripe[1]))
@@ -286,7 +286,7 @@ def read_default(done: Completed) -> DirStripe:
         values |= pairs
     if not values and not targets:
         # For a path that is not a directory on Lustre, lfs prints nothing and reports no error.
-        raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
+        raise BadInputError("the placement is unknown", where=done.argv[-1], why="not a directory on Lustre")
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))

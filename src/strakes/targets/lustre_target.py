@@ -119,7 +119,7 @@ class LustreTarget(Target):
         in_turn = wanted.kind == "automatic" and wanted.count in (None, 1)
         targets, count = wanted.metadata_targets if wanted.kind == "manual" else (), wanted.count
         if wanted.kind == "manual" and not targets:
-            raise BadInputError(what, where=path, why="a placement by hand names its metadata targets")
+            raise BadInputError(what, where=path, why="a manual placement must name the metadata targets")
         if wanted.kind == "inherit" or in_turn:
             self._call(what, "mkdir", path)
         else:

@@ -32,7 +32,7 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
         if done.status != 0 or not rows:
             why = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.status}").splitlines()[-1]
             raise EnvironmentLacksError(
-                "the master cannot be queried",
+                "strakes cannot query the MooseFS master",
                 where=f"{host}:{port}",
                 why=why,
                 remedy="Check that mfscli is installed (package moosefs-cli).",
@@ -49,7 +49,7 @@ def goal(path: str) -> Command[str]:
         match = _GOAL.search(done.stdout.strip())
         if done.status != 0 or match is None:
             why = done.stderr.strip() or done.stdout.strip()
-            raise MeasurementError("the goal cannot be read", where=path, why=why)
+            raise MeasurementError("the MooseFS goal of the path cannot be read", where=path, why=why)
         return match[1]
 
     return Command(("mfsgetgoal", path), read)

@@ -92,10 +92,10 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
     inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
         raise EnvironmentLacksError(
-            "no mount of this process contains the directory",
+            "the mount of the directory is not visible to this process",
             where=path,
             why="this process is in a chroot whose root is not a mount point",
-            remedy="Make its root a mount point before the chroot: mount --bind ROOT ROOT",
+            remedy="Make the root a mount point before the chroot: mount --bind ROOT ROOT",
         )
     return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 
@@ -120,8 +120,8 @@ def no_proc() -> EnvironmentLacksError:
     """Return the error for a missing /proc."""
     return EnvironmentLacksError(
         "/proc is not mounted",
-        why="strakes needs its lists of mounts and processes",
-        remedy="Mount it: mount -t proc proc /proc",
+        why="strakes needs the lists of mounts and processes in /proc",
+        remedy="Mount /proc: mount -t proc proc /proc",
     )
 
 

@@ -224,12 +224,12 @@ class Target:
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the operations that are impossible on this file system, each with the reason."""
-        why = f"strakes cannot do that on {self.mount.file_system}"
+        why = f"strakes cannot do this on {self.mount.file_system}"
         what = "describe servers and targets, set the layout of files, place directories, read counters of servers"
         return tuple(Limit(one, why) for one in what.split(", "))
 
     def _unsupported(self, what: str) -> UnsupportedError:
-        return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
+        return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do this on {self.mount.file_system}")
 
     def probe_direct(self, workspace: Path) -> bool:
         """Return whether O_DIRECT writes and reads work in a workspace.
@@ -241,9 +241,9 @@ class Target:
         except calls.RefusedError as error:
             where, why = str(workspace), os.strerror(error.errno or 0)
             if error.errno == errno.ENOENT:
-                what, why = "this directory was not made by strakes", f"it has no {MARKER_NAME}"
+                what, why = "this directory was not made by strakes", f"the directory has no {MARKER_NAME}"
                 raise BadInputError(what, where=where, why=why) from error
-            remedy = "strakes target DIR shows how full it is."
+            remedy = "strakes target DIR shows how full the file system is."
             raise MeasurementError("direct I/O could not be tested", where=where, why=why, remedy=remedy) from error
 
     def fullness(self) -> dict[str, float]:

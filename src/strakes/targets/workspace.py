@@ -141,7 +141,7 @@ class Workspace:
         # With a known local mount, do not look the directory up again. A remote server may have died in the meantime.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         if not links and real != directory:
-            raise BadInputError("a link has taken its place", where=str(directory), why=f"it leads to {real}")
+            raise BadInputError("a link replaced the directory", where=str(directory), why=f"the link leads to {real}")
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:
@@ -260,7 +260,7 @@ def refuse_workspace(real: Path) -> None:
                 ours = isinstance(read_marker(directory, place.name), Marker)
             if ours:
                 remedy = f"Give {place.parent} instead, or remove this directory with: strakes clean {place.parent}"
-                raise BadInputError("strakes itself made this directory for a run", where=str(place), remedy=remedy)
+                raise BadInputError("this directory is a workspace of strakes", where=str(place), remedy=remedy)
 
 
 def _refuse_unusable(real: Path, parent: int) -> None:
@@ -287,7 +287,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 def _remove_remains(real: Path, parent: int, name: str) -> None:
     """Remove the workspace that a killed process of the same run left. Raises BadInputError if it is still in use."""
     path = str(real / name)
-    what, remedy = "strakes did not create this directory", "Check its contents, then remove it yourself."
+    what, remedy = ("strakes did not create this directory", "Check the contents, then remove the directory.")
     try:
         directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     except OSError as error:
@@ -300,10 +300,10 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
-                "this run is being measured by another process",
+                "another process is measuring this run",
                 where=path,
                 why=f"{marker.process} is still running",
-                remedy="Wait until it ends, or stop it.",
+                remedy="Wait until that process ends, or stop it.",
             )
         if left := remove_workspace(parent, name, directory, path):
             raise MeasurementError(

@@ -40,13 +40,13 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--level", "p99 of nosuch <= 20 ms in 99 % of minutes"), "no operation 'nosuch'"),
+        (("--level", "p99 of nosuch <= 20 ms in 99 % of minutes"), "not perform the operation 'nosuch'"),
         (("--level", "p99 of create <= 20 ms in 99 % of minutes", "--no-probe"), "--level needs the probe"),
         (("--command", ""), "--command is empty"),
         (("--command", "/nonexistent/page"), "'/nonexistent/page' is not a command that can be run"),
         (("--command", "/etc/passwd"), "'/etc/passwd' is not a command that can be run"),
         (("--metrics", "99999"), "'99999' is not a port"),
-        (("--store", "/etc/passwd"), "the store of a watch is a directory"),
+        (("--store", "/etc/passwd"), "the store of a watch must be a directory"),
     ],
 )
 def test_a_watch_that_could_not_work_is_refused(
@@ -125,7 +125,7 @@ def test_input_files_are_not_overwritten(tmp_path: Path, refusal: Callable[..., 
     report = ("report", "--store", str(store), "--html", str(rows))
     replay = ("replay", str(series), "--time", "time", "--value", "rate", "--json", str(series))
     for words in (report, replay):
-        assert "would overwrite its input" in refusal(*words)
+        assert "would overwrite an input file" in refusal(*words)
     assert rows.read_bytes() == before and series.read_text() == "time,rate\n1,2\n"
 
 

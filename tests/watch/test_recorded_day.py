@@ -61,7 +61,7 @@ def test_the_slow_target_is_named_within_two_minutes(events: list[WatchEvent]) -
 def test_a_recording_without_readable_data_is_refused(tmp_path: Path, strakes: StrakesRunner, content: str) -> None:
     (tmp_path / "server.txt").write_text(content)
     done = strakes("watch", "replay", str(tmp_path / "server.txt"))
-    assert done.returncode == 2 and "nothing in the recording can be read" in done.stderr
+    assert done.returncode == 2 and "the recording has no readable counters" in done.stderr
 
 
 def test_times_of_a_recording_may_be_in_milliseconds(tmp_path: Path) -> None:

@@ -96,14 +96,14 @@ def test_files_with_various_separators_and_time_formats_are_read(
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("time;rate\n" + "01/02/2026;1\n" * 5, "no row has a time and a value"),
-        ("time;rate\n" + "2026-01-01;1,5\n" * 5, "no row has a time and a value"),
-        ("time,rate\n" + "44927.125,1\n" * 5, "no row has a time and a value"),
+        ("time;rate\n" + "01/02/2026;1\n" * 5, "no row has both a time and a value"),
+        ("time;rate\n" + "2026-01-01;1,5\n" * 5, "no row has both a time and a value"),
+        ("time,rate\n" + "44927.125,1\n" * 5, "no row has both a time and a value"),
         ("time,rate\n2026-01-01,1\n" + "2026-01-01,1 GiB/s\n" * 5, "rows cannot be read"),
         ('time,rate\n2026-01-01,"1\n2026-01-02,2\n', "not a CSV file"),
         ("", "the file is empty"),
-        ("time,rate\n", "no row has a time and a value"),
-        ("\x1f\x8bnot gzip", "the file cannot be read to its end"),
+        ("time,rate\n", "no row has both a time and a value"),
+        ("\x1f\x8bnot gzip", "the file cannot be read to the end"),
         ("time,rate,rate\n2026-01-01,1,2\n2026-01-02,2,3\n", "2 columns are called 'rate'"),
     ],
 )

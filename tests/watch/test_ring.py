@@ -184,7 +184,7 @@ def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
         Ring(tmp_path).hold()
     Ring(tmp_path, to_read=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInputError, match="is a directory, this is a file"):
+    with pytest.raises(BadInputError, match="must be a directory, not a file"):
         Ring(tmp_path / "file")
 
 

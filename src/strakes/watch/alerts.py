@@ -29,9 +29,9 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
             process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            raise OSError(f"it did not end within {_LIMIT_S:g} s") from None
+            raise OSError(f"the command did not end within {_LIMIT_S:g} s") from None
     if process.returncode:
-        raise OSError(f"it ended with status {process.returncode}")
+        raise OSError(f"the command ended with status {process.returncode}")
 
 
 class AlertSender:

@@ -296,6 +296,6 @@ class DirectoryProbe:
     def _make_workspace(self) -> Workspace:
         """Create the workspace after removing files of an earlier workspace or of a killed watch."""
         if self._workspace is not None and (left := self._workspace.remove()):
-            raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
+            raise MeasurementError(f"the probe's workspace cannot be removed: {left[0].why}", where=left[0].path)
         self._workspace = Workspace.create(self.directory, self._run, links=False)
         return self._workspace

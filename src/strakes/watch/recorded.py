@@ -63,9 +63,9 @@ class Contents:
     def lacking(self) -> tuple[str, ...]:
         """Return the events that cannot be detected, one sentence each. Raises BadInputError without any counters."""
         if not self._seen:
-            why = self._not_understood.partition("; ")[0][:200] or "it has no counters of targets, jobs or clients"
+            why = self._not_understood.partition("; ")[0][:200] or "no counters of targets, jobs or clients"
             remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
-            raise BadInputError("nothing in the recording can be read", why=why, remedy=remedy)
+            raise BadInputError("the recording has no readable counters", why=why, remedy=remedy)
         seen = self._seen
         lines = {
             "slow targets: the recording has no counters of servers": "work" in seen,
@@ -118,13 +118,13 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
         raise BadInputError("the file does not exist", where=str(path)) from error
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise BadInputError("the file cannot be read to its end", where=str(path), why=why) from error
+        raise BadInputError("the file cannot be read to the end", where=str(path), why=why) from error
 
 
 def _lines_of(path: Path, text: TextIO) -> Iterator[str]:
     while line := text.readline(_MOST_LINE + 1):
         if len(line) > _MOST_LINE:
-            raise BadInputError("a line is too long", where=str(path), why=f"it has more than {_MOST_LINE} characters")
+            raise BadInputError("a line is too long", where=str(path), why=f"more than {_MOST_LINE} characters")
         yield line
 
 
@@ -139,7 +139,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
             lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_BYTES
             if size > _MOST_READING:
-                raise BadInputError("not a recording", where=where, why="there is too much data between two times")
+                raise BadInputError("not a recording", where=where, why="too much data between two ### lines")
             if _MANY_DIGITS.search(line):
                 why = "no counter has a number of more than 300 digits"
                 raise BadInputError("not a recording", where=where, why=why)

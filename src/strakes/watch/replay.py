@@ -109,7 +109,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
         groups.setdefault(name, []).append((time_s, value))
     remedy = "Write numbers as 1234.5, times as Unix time or 2026-12-31T23:59:00Z, and leave unknown values empty."
     if not groups:
-        raise BadInputError("no row has a time and a value", where=str(path), why=example, remedy=remedy)
+        raise BadInputError("no row has both a time and a value", where=str(path), why=example, remedy=remedy)
     if unread > max(_MOST_UNREAD, _MOST_UNREAD_SHARE * number):
         why = f"{unread} of {number} rows; {example}"
         raise BadInputError("rows cannot be read", where=str(path), why=why, remedy=remedy)
@@ -136,7 +136,7 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
             raise BadInputError(f"no column {column!r}", where=str(path), remedy=remedy)
         if header.count(column) > 1:
             what = f"{header.count(column)} columns are called {column!r}"
-            raise BadInputError(what, where=str(path), remedy="Rename all but one of them in the header.")
+            raise BadInputError(what, where=str(path), remedy="Rename all but one of these columns in the header.")
     return separator, header
 
 
@@ -148,7 +148,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
             next(reader, None)
             for number, cells in enumerate(reader, 1):
                 if number > MOST_ROWS:
-                    why = f"it has more than {MOST_ROWS} rows"
+                    why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
                 # The first column may be an index without a name in the header.
                 row = cells[1:] if len(cells) == width + 1 else cells

@@ -68,7 +68,7 @@ class Ring:
             return
         remedy = "Give a directory that can be written, with --store."
         if directory.exists() and not directory.is_dir():
-            what = "the store of a watch is a directory, this is a file"
+            what = "the store of a watch must be a directory, not a file"
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
             make_directory(directory)
@@ -77,7 +77,7 @@ class Ring:
         except OSError as error:
             where, why = error.filename or str(directory), error.strerror or ""
             raise EnvironmentLacksError(
-                "the watch cannot write its store", where=where, why=why, remedy=remedy
+                "strakes watch cannot write to the store", where=where, why=why, remedy=remedy
             ) from error
 
     @property

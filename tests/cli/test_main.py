@@ -204,16 +204,14 @@ def test_a_closed_standard_output_exits_with_141_and_no_message(arguments: list[
 @pytest.mark.parametrize(
     ("command", "what", "remedy"),
     [
-        ("run dlio {ini}", "a configuration of IO500, not a configuration of DLIO", "strakes run io500 FILE"),
-        ("run io500 {yaml}", "a configuration of DLIO", "strakes run dlio FILE"),
         ("run io500 {plan}", "a plan", "strakes run FILE DIR"),
-        ("survey {yaml}", "a configuration of DLIO, not a directory", "strakes run dlio FILE"),
+        ("survey {ini}", "a configuration of IO500, not a directory", "strakes run io500 FILE"),
         ("run {ini} {dir}", "a configuration of IO500, not a plan", "strakes run io500 FILE"),
         ("run {ior} {dir}", "a result of another tool, not a plan", "strakes import FILE"),
         ("run {dir} {plan}", "this is a directory, not a plan", "strakes survey DIR"),
         ("accept {dir} {needs}", "this is a directory, not a list of needs", "strakes survey DIR"),
         ("accept {plan} {dir}", "a plan, not a list of needs", "strakes run FILE DIR"),
-        ("advise --app {yaml}", "a configuration of DLIO", "strakes run dlio FILE"),
+        ("advise --app {ini}", "a configuration of IO500", "strakes run io500 FILE"),
         ("advise --app {app} --from {html}", "a report of strakes, not an exported run", "strakes report RUN"),
         ("import {plan}", "a plan, not a result", "strakes run FILE DIR"),
         ("import {ini}", "a configuration of IO500, not a result", "strakes run io500 FILE"),
@@ -231,7 +229,6 @@ def test_a_file_given_to_the_wrong_command_is_refused_with_the_right_one(
     examples = ROOT / "examples"
     places = {
         "ini": examples / "io500-small.ini",
-        "yaml": examples / "dlio-unet3d.yaml",
         "plan": examples / "mixed.toml",
         "needs": examples / "needs-s3.toml",
         "app": examples / "apps" / "restart-dump.toml",
@@ -260,7 +257,7 @@ def remedies() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for told in _COMMAND.finditer(node.value):
                     # Options after the name of a tool belong to that tool.
-                    ours = re.split(r" (?:ior|mdtest|io500|dlio)\b", told[2])[0]
+                    ours = re.split(r" (?:ior|mdtest|io500)\b", told[2])[0]
                     yield from ((f"{told[1]}{ours}", word) for word in re.findall(r"(?<= )--[a-z-]+", ours))
 
 

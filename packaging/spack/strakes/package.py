@@ -28,7 +28,6 @@ class Strakes(PythonPackage):
     depends_on("py-jinja2@3.1:3", type=("build", "run"))
     depends_on("py-numpy@1.26:2", type=("build", "run"))
     depends_on("py-prometheus-client@0.20:0", type=("build", "run"))
-    depends_on("py-pyyaml@6:6", type=("build", "run"))
     depends_on("py-rich@13.7:15", type=("build", "run"))
     depends_on("py-scipy@1.13:1", type=("build", "run"))
 

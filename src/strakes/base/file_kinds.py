@@ -56,11 +56,6 @@ OTHER_KINDS = {
         "strakes run io500 FILE",
         r"(?mi)^[ \t]*\[[ \t]*(?:global|debug|ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]",
     ),
-    "dlio": FileKind(
-        "a configuration of DLIO",
-        "strakes run dlio FILE",
-        r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)[ \t]*:",
-    ),
 }
 # In TOML, the first line that is neither empty nor a comment is a table, or a key with a value.
 _BEGINS_TOML = re.compile(r"""(?:[ \t]*(?:#.*)?\r?\n)*+[ \t]*(?:\[|[\w.'"-]+[ \t]*=)""")

@@ -49,7 +49,7 @@ COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
     "study reproduce": "Repeat the measurements of a published study and compare.",
-    "run": "Run a plan file, or work of IOR, mdtest, IO500 or DLIO.",
+    "run": "Run a plan file, or work of IOR, mdtest or IO500.",
     "accept": "Check stated needs: PASS, FAIL, a forecast or UNKNOWN.",
     "advise": "Recommend settings for one application from measurements.",
     "tune": "Search for the best settings of one application by experiment.",

@@ -1,4 +1,4 @@
-"""``strakes run``: run a plan, a command line of IOR or mdtest, or a configuration of IO500 or DLIO."""
+"""``strakes run``: run a plan, a command line of IOR or mdtest, or a configuration of IO500."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
 if TYPE_CHECKING:
     from strakes.survey.request import Request
 
-TOOLS = ("ior", "mdtest", "io500", "dlio")
+TOOLS = ("ior", "mdtest", "io500")
 
 
 class RunOrPeerCommand(click.Command):
-    """Command that leaves the arguments after a tool's name (ior, mdtest, io500, dlio) unparsed."""
+    """Command that leaves the arguments after a tool's name (ior, mdtest, io500) unparsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments before the name of a tool, and keep all further arguments unparsed."""
@@ -39,7 +39,7 @@ class RunOrPeerCommand(click.Command):
 @command_named("run", cls=RunOrPeerCommand, budget_s="1m")
 def command(
     *,
-    plan: str = argument("PLAN.toml|ior|mdtest|io500|dlio"),
+    plan: str = argument("PLAN.toml|ior|mdtest|io500"),
     rest: tuple[str, ...] = argument("DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED),
     sampling: Sampling,
 ) -> int:
@@ -51,8 +51,7 @@ def command(
 
     Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
     DIR/file. strakes run ior --help lists the supported options. Or give a configuration of IO500: strakes run -n 4
-    io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
-    accelerator: strakes run -n 4 dlio unet3d.yaml
+    io500 config.ini; strakes export --format io500 then writes the summary.
     """
     from strakes.cli.measure import measure, request_from
     from strakes.studies.plan_run import PlanRun

@@ -87,7 +87,7 @@ class Tool:
 
 
 def tool_of(name: str) -> Tool:
-    """Return the tool named ior, mdtest, dlio or io500. Only its module is imported, because importing YAML is slow."""
+    """Return the tool named ior, mdtest or io500. Only its module is imported."""
     tool = import_module(f"strakes.interop.command_{name}").TOOL
     assert isinstance(tool, Tool)
     return tool

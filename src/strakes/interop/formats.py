@@ -149,7 +149,9 @@ def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Blo
     results = list(_read(name, read(block), block))
     if block.first + len(block.lines) - 1 != cut_line:
         return results
-    cut_off = Block(block.first, [*block.lines[:-1], re.sub(r"\S+ *\Z", "?", block.lines[-1])])
+    line = block.lines[-1].rstrip()
+    last_word = line.rsplit(maxsplit=1)[-1:]
+    cut_off = Block(block.first, [*block.lines[:-1], line.removesuffix("".join(last_word)) + "?"])
     certain = list(_read(name, read(cut_off), cut_off))
     named = certain == results or any(isinstance(one, Unread) and one.last == cut_line for one in certain)
     return certain if named else [*certain, Unread(cut_line, cut_line, "the file ends within this line")]

@@ -23,7 +23,7 @@ from strakes.studies.plan_run import Fit
 Fate = Literal["used", "quiet", "noted", "refused"]
 # Prefix of IOR's directives in its table of options.
 DIRECTIVE = "directive."
-# Minimum similarity of a suggested word. ior-rnd and ior-hard have 0.80, and a wrong suggestion is worse than none.
+# Minimum similarity of a suggested word. ior-rnd and ior-hard have 80 %, and a wrong suggestion is worse than none.
 NEAR = 0.85
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 

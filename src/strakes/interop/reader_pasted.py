@@ -27,7 +27,7 @@ _WRAPPED = re.compile(
 _LONGEST_PREFIX = 80
 # Times in a prefix, which differ between the lines of one program.
 _TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")
-# Maximum number of programs whose lines are mixed. Reading takes this many times as long.
+# Maximum number of programs whose lines are mixed. The time grows in proportion.
 _MOST_MIXED = 64
 # Search only the first 1 MiB for prefixes: the time grows in proportion, and a live log may have millions of lines.
 _BEGINNING = 1 << 20

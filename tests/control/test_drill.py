@@ -58,6 +58,16 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
     assert not any(tmp_path.iterdir())
 
 
+def test_files_are_not_read_back_from_a_directory_in_place_of_the_workspace(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    exchange = f"cd {tmp_path}; name=$(echo strakes-*); mv $name away; mkdir -p $name/drill/probe.1.probe"
+    done = strakes("failover", "drill", tmp_path, "--fault-command", f"sh -c '{exchange}'", *SHORT)
+    assert done.returncode == 1 and "missing afterwards" not in done.stdout, done.stderr
+    assert "cannot be read back" in done.stdout and "was exchanged" in done.stdout
+    assert not (tmp_path / "away").exists()
+
+
 def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
     assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr

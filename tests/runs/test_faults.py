@@ -20,8 +20,9 @@ from mounts import faulty_mounted, loop_mounted, tmpfs_mounted, unmount
 from runs.conftest import once
 from strakes.model.phases import MetadataPhase, Stop, TransferPhase
 from strakes.model.plan import Plan
-from strakes.runs.engine import LocalEngine, sweep
+from strakes.runs.engine import LocalEngine
 from strakes.runs.messages import PlanResult, Progress
+from strakes.targets.workspace import Workspace, sweep
 
 MIB = 1 << 20
 LONG = Stop("seconds", 60.0)
@@ -198,8 +199,8 @@ def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, tmp_pat
 
 def test_files_that_a_server_keeps_after_their_removal_are_named_as_left(engine: LocalEngine) -> None:
     plan = Plan(1, (MetadataPhase("create", "file-create", "unique", items=20),))
-    with faulty_mounted() as mount:
-        directory = marked(mount.place)
+    with faulty_mounted() as mount, Workspace.create(mount.place, "20260101-000000-demo-1a2b") as workspace:
+        directory = workspace.path
         mount.keep("unlink")
         result = run(engine, plan, directory)
         mount.mend()

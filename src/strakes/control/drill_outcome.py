@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,12 +17,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from strakes.base.errors import MeasurementError
 from strakes.failover.timeline import PENDING, ClientOperation, Moment, Timeline, outages_of, timeline
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.runs.messages import LoggedOperation
-from strakes.targets.command import run
+from strakes.targets.calls import RefusedError, call
 from strakes.targets.description import Interruption, TargetRecovery
 
 # Modulus of arithmetic on words of 8 bytes.
@@ -32,14 +30,6 @@ _WORD = 1 << 64
 _FILE = re.compile(r"f(\d+)\.(\d+)")
 # Time limit in seconds for reading the files.
 READ_S = 300.0
-
-_FORGET = """
-import os, sys
-for path in sys.argv[1:]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
-"""
 
 FileKey = tuple[int, int]
 # One client creates each name once. If the name already exists, the reply to the first attempt was lost.
@@ -65,26 +55,17 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: PurePath, limit_s: float) -> dict[FileKey, str]:
-    """Return the SHA-256 of the files of all clients. Raises MeasurementError if the files cannot be read.
+def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
+    """Return the SHA-256 of the files of all clients. Raises MeasurementError if they cannot be read or were exchanged.
 
-    Other processes read the files, because a hanging process can be abandoned.
+    A child process reads the files, because a hanging process can be abandoned. Files that it cannot read are missing.
     """
-    files = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
-    # Drop the files from the page cache, so that they are read from the servers.
-    run((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), limit_s)
-    read = run((*files, "sha256sum", "--", "{}", "+"), limit_s)
-    # sha256sum fails if it cannot read some files. These are missing in the result.
-    if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
-        what = "the files of the clients cannot be read back"
-        raise MeasurementError(what, where=str(directory), why=read.stderr.strip())
-    sums = {}
-    for line in read.stdout.splitlines():
-        # sha256sum escapes unusual characters in names, and then begins the line with a backslash.
-        digest, _, path = line.removeprefix("\\").partition("  ")
-        if match := _FILE.fullmatch(path.rpartition("/")[2]):
-            sums[int(match[1]), int(match[2])] = digest
-    return sums
+    try:
+        sums = call("sums", directory, "*.probe", limit_s=limit_s)
+    except RefusedError as error:
+        raise error.as_strakes_error("the files of the clients cannot be read back") from error
+    found = ((_FILE.fullmatch(name), digest) for name, digest in sums)
+    return {(int(match[1]), int(match[2])): digest for match, digest in found if match}
 
 
 def _fnv(text: bytes) -> int:

@@ -31,12 +31,12 @@ from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch_phase
 from strakes.model.sample import Sample
-from strakes.runs.engine import Engine, LocalEngine, sweep
+from strakes.runs.engine import Engine, LocalEngine
 from strakes.runs.messages import PlanResult, Progress
 from strakes.targets.command import Servers
 from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
-from strakes.targets.workspace import Workspace
+from strakes.targets.workspace import Workspace, sweep
 
 # Maximum seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
@@ -411,7 +411,7 @@ class _Stroke:
 def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
     """Return the SHA-256 of the files, or the reason why they cannot be read, such as an interrupt."""
     try:
-        return read_back(directory, _INTERRUPTED_S if stroke.interrupted else READ_S), ""
+        return read_back(str(directory), _INTERRUPTED_S if stroke.interrupted else READ_S), ""
     except StrakesError as error:
         return None, f"{error.what}: {error.why}"
     except KeyboardInterrupt:

@@ -16,7 +16,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from strakes.base.errors import EnvironmentLacksError, ServersDeadError
-from strakes.base.files import closing
 from strakes.base.processes import engine_path
 from strakes.base.units import format_seconds
 from strakes.base.version import __version__
@@ -36,7 +35,7 @@ from strakes.runs.messages import (
     sample_from_message,
 )
 from strakes.runs.process import EngineProcess
-from strakes.targets.removal import remove_with_limit
+from strakes.targets.workspace import sweep
 
 # Seconds from the time limit of a plan until the engine is stopped. A working engine ends the plan at the limit.
 _OVERTIME_S = 10.0
@@ -412,16 +411,6 @@ def _directory_of(path: str) -> dict[str, str]:
     except UnicodeEncodeError:
         return {"directory_hex": os.fsencode(path).hex()}
     return {"directory": path}
-
-
-def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove the files of a plan whose engine died, and return the paths that remain."""
-    try:
-        workspace = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return (str(directory / name),)
-    with closing(workspace):
-        return tuple(left.path for left in remove_with_limit(workspace, name, str(directory / name)))
 
 
 def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import KIB
 from strakes.model.cell import Cell
 from strakes.model.plan import Plan
-from strakes.runs.engine import NOT_ENDED, Engine, sweep
+from strakes.runs.engine import NOT_ENDED, Engine
 from strakes.runs.messages import EngineError, Hello, PlanResult, Progress
 from strakes.runs.records import CountersUnread, NodesChanged, Visit
 from strakes.runs.store import Store
@@ -22,7 +22,7 @@ from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import LayoutDirectories, prepare
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.target import Target, capture
-from strakes.targets.workspace import Workspace
+from strakes.targets.workspace import Workspace, sweep
 
 # Outcome of a trial during which servers were unavailable. The trial is repeated.
 INTERRUPTED = "interrupted"

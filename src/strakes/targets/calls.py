@@ -17,15 +17,17 @@ from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
+from strakes.base.files import closing
 from strakes.base.units import counted, format_bytes
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
+from strakes.targets.removal import enter
 
 # fmt: off
 Call = Literal[
     "getxattr", "setxattr", "first", "layout", "sizes", "trees", "directory", "mount", "stat", "there",
-    "mkdir", "rmdir", "empty", "create", "unlink", "direct", "try",
+    "mkdir", "rmdir", "empty", "create", "unlink", "direct", "try", "sums",
 ]
 # fmt: on
 LIMIT_S = 10.0
@@ -35,8 +37,8 @@ CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).par
 # Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory that :func:`hold` protects against replacement -> argument with its device and inode number.
-held_paths: dict[str, str] = {}
+# Path of a directory that :func:`hold` protects -> its descriptor, and an argument with its device and inode number.
+held_paths: dict[str, tuple[int, str]] = {}
 # Call -> its description in messages. Messages use the name of a call without a description.
 _DOING = {
     "sizes": "querying the free space",
@@ -50,6 +52,7 @@ _DOING = {
     "layout": "setting a layout",
     "setxattr": "setting an attribute",
     "direct": "direct I/O",
+    "sums": "reading files back",
 }
 # fmt: off
 _FAILED = (
@@ -199,23 +202,44 @@ def hold(path: str, directory: int) -> None:
     This protects against an owner of the parent directory who replaces the directory. It ends when ``path`` is removed
     from ``held_paths``.
     """
-    held_paths[path] = child.inside(path, directory)
+    held_paths[path] = directory, child.inside(path, directory)
 
 
-def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
+def open_held(path: Path) -> int:
+    """Open a directory that :func:`hold` protects, or one below it, whatever has its name now. Return a descriptor.
+
+    Raises OSError, with ESTALE if no protected directory contains ``path``.
+    """
+    held = _held_above(str(path))
+    if held is None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+    directory = os.dup(held_paths[held][0])
+    for name in path.relative_to(held).parts:
+        with closing(directory):
+            directory = enter(directory, name)
+    return directory
+
+
+def _held_above(path: str) -> str | None:
+    return next((held for held in held_paths if f"{path}/".startswith(f"{held}/")), None)
+
+
+def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = LIMIT_S) -> Any:
     """Make the call ``name`` of ``child.py`` in a child process, and return its result.
 
     Raises RefusedError if the kernel refuses the call, UnansweredError after the time limit, or MeasurementError.
     """
     if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
-        raise _unanswered(name, path)
-    inside = next((which for held, which in held_paths.items() if f"{path}/".startswith(f"{held}/")), "")
-    words = (*CHILD, *filter(None, [inside]), name, path, *rest)
+        raise _unanswered(name, path, limit_s)
+    held = _held_above(path)
+    words = (*CHILD, *([held_paths[held][1]] if held else []), name, path, *rest)
     try:
-        done = ask(words, LIMIT_S)
+        done = ask(words, limit_s)
     except CommandTimeout as error:
         _silent[_mount_by_name(path).mount_point] = time.monotonic()
-        raise _unanswered(name, path) from error
+        raise _unanswered(name, path, limit_s) from error
+    if done.status == child.EXCHANGED_STATUS:
+        raise RefusedError(errno.ESTALE, f"{held} was exchanged or renamed", path)
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
@@ -225,13 +249,13 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
     return ast.literal_eval(done.stdout)
 
 
-def _unanswered(name: Call, path: str) -> UnansweredError:
+def _unanswered(name: Call, path: str, limit_s: float) -> UnansweredError:
     why = f"{_DOING.get(name, name)} does not end"
     remedy = "The file system may be frozen, or its device or server may not answer. Check them, then try again."
     if _mount_by_name(path).remote:
         why = f"{_DOING.get(name, name)} waits for a server"
         remedy = "A server may be down or overloaded. Check the servers, then try again."
-    what = f"the file system does not answer within {LIMIT_S:g} s"
+    what = f"the file system does not answer within {limit_s:g} s"
     return UnansweredError(what, where=path, why=why, remedy=remedy)
 
 

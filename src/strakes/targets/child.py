@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MARKER_NAME = ".strakes-marker"
 # Exit status if the kernel refused the call. Standard error contains the errno in this case.
 REFUSED_STATUS = 3
+# Exit status if another directory, or nothing, has the name of the directory to work in.
+EXCHANGED_STATUS = 4
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -196,6 +198,28 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
             os.unlink(name, dir_fd=directory)
 
 
+def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
+    """Return (name, SHA-256) of the readable files in subdirectories of ``directory`` whose names match ``pattern``."""
+    import hashlib
+    from fnmatch import fnmatch
+
+    sums, above = list[tuple[str, str]](), os.open(directory, _DIRECTORY)
+    for inner in filter(lambda name: fnmatch(name, pattern), os.listdir(above)):
+        opened = os.open(inner, _DIRECTORY, dir_fd=above)
+        for name in os.listdir(opened):
+            try:
+                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=opened)
+                with open(descriptor, "rb") as file:
+                    # Drop the file from the page cache, so that it is read from the servers.
+                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                    sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+            except OSError:
+                continue
+        os.close(opened)
+    os.close(above)
+    return sums
+
+
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
     """Write the time into an open marker every ``interval_s`` seconds, until standard input is closed."""
     import json
@@ -230,6 +254,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "unlink": os.unlink,
     "direct": _direct,
     "try": _try_writing,
+    "sums": _sums,
     "beat": _beat,
 }
 
@@ -243,12 +268,17 @@ def inside(path: str, directory: int) -> str:
 
 
 def _enter(argument: str, words: list[str]) -> list[str]:
-    """Change to the directory in ``argument``; return ``words`` relative to it. Raises OSError for a replaced one."""
+    """Change to the directory in ``argument``; return ``words`` relative to it. Exit if its name has another one."""
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
-    directory = os.open(path, _DIRECTORY)
-    opened = os.fstat(directory)
+    try:
+        directory = os.open(path, _DIRECTORY)
+        opened = os.fstat(directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        sys.exit(EXCHANGED_STATUS)
     if (opened.st_dev, opened.st_ino) != (int(device), int(inode)):
-        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        sys.exit(EXCHANGED_STATUS)
     os.fchdir(directory)
     return [f".{word[len(path) :]}" if f"{word}/".startswith(f"{path}/") else word for word in words]
 

@@ -231,6 +231,19 @@ class Workspace:
         error.add_note(str(failure))
 
 
+def sweep(directory: Path, name: str) -> tuple[str, ...]:
+    """Remove the tree ``name`` in a workspace of this process, or a directory below it. Return the paths that remain.
+
+    It works from the descriptor of the workspace, because the owner of the target can give its name to another one.
+    """
+    try:
+        workspace = calls.open_held(directory)
+    except OSError:
+        return (str(directory / name),)
+    with closing(workspace):
+        return tuple(left.path for left in remove_with_limit(workspace, name, str(directory / name)))
+
+
 def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
     """Return descriptors of the workspace and the marker that a dead process of the same run left, or None."""
     try:
@@ -281,7 +294,12 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     except FileExistsError:
         _remove_remains(real, parent, name)
         os.mkdir(name, 0o700, dir_fd=parent)
-    return os.open(name, OPEN_DIRECTORY, dir_fd=parent)
+    directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
+    if holds_nothing(directory):
+        return directory
+    os.close(directory)
+    what = "the new directory of strakes was exchanged for another one, which has files"
+    raise BadInputError(what, where=str(real / name), remedy="Measure in a directory whose owner you trust.")
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:

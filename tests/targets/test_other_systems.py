@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from strakes.base.errors import EnvironmentLacksError, MeasurementError
-from strakes.targets import gluster, moosefs, nfs
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets import ceph_tool, gluster, moosefs, nfs
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Command, Completed
 from strakes.targets.description import Layout
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.local import LocalTarget
@@ -61,6 +62,32 @@ def test_impossible_numbers_of_a_gluster_volume_are_not_understood(number: str) 
     next(status.iter("sizeTotal")).text = number
     with pytest.raises(MeasurementError, match="gluster is not understood"):
         gluster.describe(xml("volume_info"), status)
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        (gluster.gluster(()), "<a>" * 600_000),
+        (gluster.gluster(()), f"<a>{'<b/>' * 600_000}</a>"),
+        (gluster.gluster(()), f"<a>{'b' * 300_000}</a>"),
+        (gluster.gluster(()), '<!DOCTYPE a [<!ENTITY b "b">]><a>&b;</a>'),
+        (ceph_tool.ceph(ceph_tool.Access()), f"[{'[],' * 1_000_000}[]]"),
+        (ceph_tool.ceph(ceph_tool.Access()), f'["{"[" * 300_000}"]'),
+        (moosefs.mfscli("", "", "IN"), "|" * 3_000_000),
+        (moosefs.mfscli("", "", "IN"), f"a|{'b' * 300_000}"),
+    ],
+)
+def test_an_answer_of_more_values_than_any_system_has_is_not_understood(command: Command[Any], answer: str) -> None:
+    with pytest.raises(MeasurementError, match="is not understood") as caught:
+        command.read(Completed((), 0, answer, ""))
+    assert "values" in caught.value.why or "entities" in caught.value.why
+
+
+@pytest.mark.parametrize("command", [gluster.gluster(()), ceph_tool.ceph(ceph_tool.Access()), moosefs.goal("/x")])
+def test_a_long_line_of_a_tool_is_quoted_by_its_beginning(command: Command[Any]) -> None:
+    with pytest.raises(StrakesError) as caught:
+        command.read(Completed((), 1, "[" * 60_000_000, ""))
+    assert len(caught.value.why) <= 400
 
 
 def test_a_gluster_volume_is_its_bricks() -> None:

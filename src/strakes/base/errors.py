@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Lines of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
+# Texts of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
+# Characters beyond the cut that are searched for secrets, because the end of a secret identifies it (USER:PASSWORD@).
+_MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 
 
@@ -37,7 +39,7 @@ class StrakesError(Exception):
     exit_status = 1
 
     def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
-        self.what, self.where, self.why, self.remedy = map(without_secrets, (what, where, why, remedy))
+        self.what, self.where, self.why, self.remedy = map(_cut, (what, where, why, remedy))
         super().__init__(self.what)
 
     def __str__(self) -> str:
@@ -45,15 +47,16 @@ class StrakesError(Exception):
 
     def lines(self) -> list[str]:
         """Return the error as lines to print."""
-        shown = [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
-        return [
-            text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}... ({len(text)} characters)"
-            for text in shown
-        ]
+        return [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
 
     def _reasons(self) -> list[str]:
         labelled = (("where", self.where), ("why", self.why), ("next", self.remedy))
         return [f"{label}: {text}" for label, text in labelled if text]
+
+
+def _cut(text: str) -> str:
+    shown = without_secrets(text[: _MOST_CHARACTERS + _MORE_CHARACTERS])
+    return shown if len(shown) <= _MOST_CHARACTERS else f"{shown[:_MOST_CHARACTERS]}... ({len(text)} characters)"
 
 
 class MeasurementError(StrakesError):

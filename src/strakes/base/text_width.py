@@ -39,14 +39,15 @@ def wrapped(text: str, width: int) -> list[str]:
     ['内核例如', '（linux）。']
     """
     if columns(text) == len(text):
-        return textwrap.wrap(text, width)
+        # The time of textwrap grows with the square of the length of a word, so break words into rows before.
+        return textwrap.wrap(re.sub(rf"\S{{{width}}}(?=\S)", r"\g<0> ", text), width)
     lines, line = [], ""
     for part in re.findall(_UNBROKEN, text):
         if line and columns(line) + columns(part.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
         line += part if line or part.strip() else ""
-        while columns(line) > width:
-            lines.append(line[:width])
-            line = line[width:]
+        if columns(line) > width:
+            *full, line = (line[begin : begin + width] for begin in range(0, len(line), width))
+            lines += full
     return [*lines, line.rstrip()] if line.strip() else lines

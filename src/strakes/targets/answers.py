@@ -14,6 +14,11 @@ from strakes.base.errors import MeasurementError, StrakesError
 
 # Smallest number that does not fit into 8 bytes. No size or count is so large.
 _MOST = 1 << 64
+# Maximum numbers of values in JSON and of tags and attributes in XML. The largest known answers have a third of them
+# (sessions of 10,000 CephFS clients, bricks of 5,000 servers). Twice the number doubles the memory, about 300 MB.
+MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
+# Maximum number of characters of a text in an answer. Names have at most 4,096. Texts are shown and stored often.
+_LONGEST = 1 << 18
 # An escaped half of a surrogate pair, such as \ud800: JSON may contain it, but it cannot be encoded as UTF-8.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -47,10 +52,12 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 def from_json(text: str | bytes, tool: str) -> Any:
     """Parse a JSON document.
 
-    Raises MeasurementError for invalid JSON, NaN, infinity, numbers beyond 64 bits and half surrogate pairs.
+    Raises MeasurementError for invalid JSON, NaN, infinity, numbers beyond 64 bits, half surrogate pairs, and too many
+    values.
     """
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
+        limit_values(told, ",[{", MOST_VALUES, ends='"')
         document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=whole)
         if _HALF.search(told):
             json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
@@ -58,9 +65,22 @@ def from_json(text: str | bytes, tool: str) -> Any:
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
-    """Parse an XML document and return its root. Raises MeasurementError for invalid XML."""
+    """Parse an XML document and return its root. Raises MeasurementError for invalid or too much XML, and entities."""
     with understood(tool, text):
+        limit_values(text, "<=", _MOST_TAGS, ends="<>")
+        # An entity may stand for a text of a thousand times its length.
+        if "<!ENTITY" in text:
+            raise ValueError("it defines entities")
         return ElementTree.fromstring(text)
+
+
+def limit_values(text: str, marks: str, most: int, ends: str) -> None:
+    """Raise ValueError if an answer has too many or too long values.
+
+    ``marks``: characters that begin a value, at most ``most``. ``ends``: characters that end each text in the answer.
+    """
+    if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
+        raise ValueError(f"it has more than {most:,} values, or one of more than {_LONGEST:,} characters")
 
 
 def whole(text: str) -> int:

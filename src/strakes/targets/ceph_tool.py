@@ -20,7 +20,7 @@ from strakes.base.processes import trusted_processes
 from strakes.base.units import KIB
 from strakes.targets.answers import from_json, understood
 from strakes.targets.calls import mount_of
-from strakes.targets.command import Command, Completed, Runner
+from strakes.targets.command import MOST_OUTPUT_BYTES, Command, Completed, Runner
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import add_up
 
@@ -183,9 +183,7 @@ def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]
 
 
 def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
-    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    why = lines[-1] if lines else f"exit status {done.status}"
-    where = f"ceph {' '.join(words)}"
+    why, where = done.last_line, f"ceph {' '.join(words)}"
     if re.search(_NOT_ALLOWED, done.stderr):
         remedy = "Mount with a Ceph user that can read the state of the cluster (caps: mon 'allow r', mgr 'allow r')."
         return EnvironmentLacksError("no permission to query the Ceph cluster", where=where, why=why, remedy=remedy)
@@ -264,7 +262,7 @@ def ask_socket(path: str, prefix: str) -> Any:
             connection.sendall(json.dumps({"prefix": prefix, "format": "json"}).encode() + b"\0")
             with connection.makefile("rb") as answer:
                 (length,) = struct.unpack(">I", answer.read(4))
-                return from_json(answer.read(length), f"the daemon at {path}")
+                return from_json(answer.read(min(length, MOST_OUTPUT_BYTES)), f"the daemon at {path}")
     except TimeoutError as error:
         why = f"no answer within {_SOCKET_S:g} s"
         raise MeasurementError("a Ceph daemon does not answer", where=path, why=why) from error

@@ -20,7 +20,10 @@ from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
 # Maximum size of an output. The largest known output, job statistics of a thousand Lustre targets, has 20 MB.
-_MOST_OUTPUT_BYTES = 64 << 20
+MOST_OUTPUT_BYTES = 64 << 20
+# Maximum number of lines of an output, and of characters of a line that a message quotes (5 rows of a terminal). The
+# largest known output has a tenth of the lines. Each line in a list needs 50 bytes more than its text.
+_MOST_LINES, _MOST_QUOTED = 2_000_000, 400
 # Room beyond the maximum, so that an excess is noticed: the kernel refuses writes of pages (2 MiB) that do not fit.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.
@@ -53,6 +56,11 @@ class Completed:
     status: int
     stdout: str
     stderr: str
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line of standard error, or else of standard output, shortened; or else the exit status."""
+        return _last_line(self.stderr) or _last_line(self.stdout) or f"exit status {self.status}"
 
 
 class CommandTimeout(MeasurementError):
@@ -122,27 +130,27 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                     child.wait(_REAP_S)
             if child.returncode is not None:
                 _running.discard(child)
-        if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
-            raise MeasurementError(
-                "a command printed too much",
-                where=shlex.join(argv),
-                why=f"the output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
-                remedy="Run the command yourself to see the output.",
-            )
+        outputs, why = ["", ""], f"the output is larger than {MOST_OUTPUT_BYTES >> 20} MiB"
+        if max(_length(stdout), _length(stderr)) <= MOST_OUTPUT_BYTES:
+            outputs = [_text(stdout), _text(stderr)]
+            why = f"the output has more than {_MOST_LINES:,} lines" if max(map(_lines, outputs)) > _MOST_LINES else ""
+        if why:
+            what, remedy = "a command printed too much", "Run the command yourself to see the output."
+            raise MeasurementError(what, where=shlex.join(argv), why=why, remedy=remedy)
         if status is None:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(_text(stderr)) or "it printed nothing until then",
+                why=_last_line(outputs[1]) or "it printed nothing until then",
                 remedy="A server may be down or overloaded. Check the servers, then try again.",
             )
-        return Completed(tuple(argv), status, _text(stdout), _text(stderr))
+        return Completed(tuple(argv), status, *outputs)
 
 
 def _output_file(name: str) -> IO[bytes]:
     """Return a file in memory with a limited size, slightly above the maximum size of an output."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, _MOST_OUTPUT_BYTES + _LAST_WRITE_BYTES)
+    os.ftruncate(descriptor, MOST_OUTPUT_BYTES + _LAST_WRITE_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
     return os.fdopen(descriptor, "r+b")
 
@@ -175,9 +183,13 @@ def _text(file: IO[bytes]) -> str:
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 
 
+def _lines(text: str) -> int:
+    """Return the number of lines into which str.splitlines() divides a text, or one less."""
+    return sum(map(text.count, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
+
+
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    return next((line.strip()[:_MOST_QUOTED] for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 @dataclass(frozen=True)
@@ -214,9 +226,8 @@ class Servers:
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)
             if done.status == _NOT_REACHED_STATUS and _shells_in(shlex.split(self.template)):
-                why = _last_line(done.stderr) or f"exit status {_NOT_REACHED_STATUS}"
                 remedy = f"Try: {shlex.join(self.argv(host, ['true']))}"
-                raise MeasurementError("a server cannot be reached", where=host, why=why, remedy=remedy)
+                raise MeasurementError("a server cannot be reached", where=host, why=done.last_line, remedy=remedy)
             return Completed(tuple(argv), done.status, done.stdout, done.stderr)
 
         return on_host

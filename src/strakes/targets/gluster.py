@@ -34,11 +34,10 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
 
     def read(done: Completed) -> ElementTree.Element:
         where = f"gluster {' '.join(words)}"
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         if not done.stdout.lstrip().startswith("<"):
-            why = lines[-1] if lines else f"exit status {done.status}"
             remedy = "Run strakes on a server of the volume, or give --servers to reach one."
-            raise EnvironmentLacksError("the Gluster volume cannot be queried", where=where, why=why, remedy=remedy)
+            what = "the Gluster volume cannot be queried"
+            raise EnvironmentLacksError(what, where=where, why=done.last_line, remedy=remedy)
         root = from_xml(done.stdout, where)
         if _text(root, "opRet") not in ("0", ""):
             why = _text(root, "opErrstr") or f"exit status {done.status}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.answers import understood, whole
+from strakes.targets.answers import MOST_VALUES, limit_values, understood, whole
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount
@@ -28,13 +28,14 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
     """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:
+        with understood("mfscli", done.stdout):
+            limit_values(done.stdout, "|", MOST_VALUES, ends="|\n")
         rows = tuple(tuple(line.split("|")) for line in done.stdout.splitlines() if "|" in line)
         if done.status != 0 or not rows:
-            why = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.status}").splitlines()[-1]
             raise EnvironmentLacksError(
                 "strakes cannot query the MooseFS master",
                 where=f"{host}:{port}",
-                why=why,
+                why=done.last_line,
                 remedy="Check that mfscli is installed (package moosefs-cli).",
             )
         return rows
@@ -48,8 +49,7 @@ def goal(path: str) -> Command[str]:
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
         if done.status != 0 or match is None:
-            why = done.stderr.strip() or done.stdout.strip()
-            raise MeasurementError("the MooseFS goal of the path cannot be read", where=path, why=why)
+            raise MeasurementError("the MooseFS goal of the path cannot be read", where=path, why=done.last_line)
         return match[1]
 
     return Command(("mfsgetgoal", path), read)

@@ -136,6 +136,7 @@ SLOW_RESULTS = (
     "rank,items,File creation\n0,1," + "9" * 200_000,
     "operation,phase name,entries/s\n" + "x" * 200_000 + ",1,2\n",
     "mdtest-4.1 was launched\n" + "File creation" + " " * 200_000,
+    "mdtest-4.1 was launched\n" + "SUMMARY: (of 3 iterations)\n  File stat: 1 1 1 1\n" * 9_000,
     "mdtest-4.1 was launched\nstarted at " + "9" * 300_000 + "\n",
 )
 SLOW_LINES = (

@@ -24,6 +24,7 @@ def read_text(block: Block) -> Iterator[Result]:
     command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
     cut_off = [_CUT_OFF] if launched and not block.search(r"^[ \t]*(-- finished at )") else []
     settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}
+    when, path = time_of(block.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)")), _paths(block.text, command)
     before, tables = block.parts(_TABLE.match)
     if not tables:
         times = "mdtest -Z prints times without rates; run it with -P"
@@ -51,9 +52,9 @@ def read_text(block: Block) -> Iterator[Result]:
                 ForeignFigure(slug(name), "operations_per_s", (rate,), dict(settings)) for name, rate in rates.items()
             ),
             version=launched[1] if launched else "",
-            when=time_of(block.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)")),
+            when=when,
             command=command,
-            path=_paths(block.text, command),
+            path=path,
             notes=(*([note] if count > 1 else []), *cut_off, *commas),
         )
 

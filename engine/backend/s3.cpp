@@ -92,7 +92,7 @@ S3::Moved S3::read_at(int object, std::byte* to, std::size_t bytes, std::uint64_
     const S3Answer answer = session_of(object).connection.ask(
         {.method = "GET", .key = object_of(object).key, .headers = {{"range", range}}, .into = {to, bytes}});
     if (answer.status == kNoSuchRange) return {0, 0};
-    if (answer.error != 0) return {answer.bytes, answer.error};
+    if (answer.error != 0) return {0, answer.error};  // also if the object begins with as many bytes as were wanted
     if (answer.status != kPart) return {answer.bytes, offset == 0 ? 0 : EPROTO};  // the server ignored the range
     // A response with fewer bytes than requested must reach to the end of the object.
     const std::string end = std::to_string(offset + answer.bytes);

@@ -90,8 +90,9 @@ class Handler(BaseHTTPRequestHandler):
             elif key != self.server.keeps:
                 self.server.keys.discard(key)
             return self.answer(204)
-        if "range" in self.headers or self.server.endless in ("bytes", "headers"):
-            return self.answer(206, "x") if "range" in self.headers else self.send_without_end()
+        ends = self.server.endless not in ("bytes", "headers") and self.server.endless not in self.headers
+        if "range" in self.headers or not ends:
+            return self.answer(206, "x") if ends else self.send_without_end()
         prefix = query["prefix"][0]
         if "uploads" in query:
             items = [
@@ -105,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         after = query.get("continuation-token", [""])[0]
         found = sorted(key for key in self.server.keys if key.startswith(prefix) and key > after)
         page = "".join(f"<Contents><Key>{escape(key)}</Key></Contents>" for key in found[:PAGE])
-        if self.server.endless:
+        if "mark" in self.server.endless:
             self.server.pages += 1
             mark = {"other marks": self.server.pages, "no mark": ""}.get(self.server.endless, 1)
             page = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
@@ -342,13 +343,13 @@ def test_the_engine_gives_up_a_list_that_does_not_end(
         assert result.ended == "ok" and result.cleaned and not store.keys
 
 
-@pytest.mark.parametrize("answered", ["", "bytes 0-0/4096", "bytes 1-1/2"])
+@pytest.mark.parametrize("answered", ["", "bytes 0-0/4096", "bytes 1-1/2", "without end"])
 def test_a_part_of_a_range_is_not_taken_for_the_end_of_the_object(
     store: Store, engine: LocalEngine, tmp_path: Path, answered: str
 ) -> None:
     (tmp_path / MARKER_NAME).write_text("{}")
-    write = TransferPhase("write", "write", "file-per-process", "segmented", 4096, 4096, backend="s3")
-    store.range = answered
+    write = TransferPhase("write", "write", "file-per-process", "segmented", 65536, 65536, backend="s3")
+    store.range, store.endless = answered, "range" * (answered == "without end")
     plan = Plan(ranks=1, phases=(write, replace(write, name="read", operation="read")))
     result = engine.run(plan, tmp_path, "p", limit_s=60)
     assert result.ended == "failed" and result.errors[0].where["operation"] == "read"

@@ -170,6 +170,7 @@ COMMANDS = [
     "tool --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden --access-key hidden",
     "mount.cifs //me:hidden@srv/share /m && sshfs me:hidden@srv:/share /m",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",
+    "curl -H 'x-amz-security-token: hidden' 'CREDENTIAL=hidden/x,Signature=hidden' Signature=hidden",
     "curl -u me:hidden -H 'Authorization: Bearer hidden' -H Authorization:hidden host",
 ]
 

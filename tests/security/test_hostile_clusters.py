@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -20,6 +21,7 @@ from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_d
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rule import findings
+from strakes.failover.rules_nodes import multipath_disk_missing
 from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import confined, verdicts, without_files
@@ -197,8 +199,17 @@ def test_rules_that_do_not_end_are_stopped(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(checking, "findings", never)
     with pytest.raises(BadInputError, match="this configuration cannot be checked") as refused:
         checking.check(plan(tmp_path, cib()))
-    assert "processor time" in refused.value.why
+    assert "processor time" in refused.value.why and "largest file: pacemaker/cib.xml" in refused.value.where
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["multipath { " * 300_000, f"multipath {{{' '.join(f'alias a wwid b{n}' for n in range(200_000))}}}"]
+)
+def test_disks_of_multipath_are_compared_in_linear_time(tmp_path: Path, text: str) -> None:
+    setup = replace(plan(tmp_path, cib()), texts={"etc/multipath.conf": text})
+    with moment():
+        assert len(list(multipath_disk_missing(setup))) == ("alias" in text)
 
 
 def test_an_order_over_a_long_chain_is_found() -> None:

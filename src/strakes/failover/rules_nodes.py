@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,13 +45,13 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
     """Find disks of the cluster that multipath.conf hides, renames or names twice."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
-    sections = " ".join(re.findall(r"multipath\s*\{([^}]*)\}", text))
-    aliases, wwids = (re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections) for key in ("alias", "wwid"))
+    sections = " ".join(re.findall(r"multipath\s*\{([^{}]*)\}", text))
+    aliases, wwids = (Counter(re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections)) for key in ("alias", "wwid"))
     for name, user in ((device.removeprefix("/dev/mapper/"), user) for device, user in used.items()):
         if aliases and name not in aliases:
             yield f"multipath.conf: no alias {name}, which {user} uses"
-    names = (*aliases, *wwids)
-    yield from (f"multipath.conf: {twice} is given twice" for twice in sorted(set(names)) if names.count(twice) > 1)
+    counts = aliases + wwids
+    yield from (f"multipath.conf: {name} is given twice" for name in sorted(counts) if counts[name] > 1)
     hidden = " ".join(re.findall(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text))
     for word in re.findall(r"\b(?:devnode|wwid)\s+\"?([^\s\"]+)", hidden) if used else ():
         if word in wwids or (word in (".*", "*", "^.*$") and "blacklist_exceptions" not in text):

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from strakes.base.errors import EnvironmentLacksError, ServersDeadError
+from strakes.base.foreign_text import without_secrets
 from strakes.base.processes import engine_path
 from strakes.base.units import format_seconds
 from strakes.base.version import __version__
@@ -298,7 +299,8 @@ class Engine(ABC):
             elif message["type"] == "log":
                 talk.log.extend(log_from_message(message))
             elif message["type"] == "error":
-                talk.errors.append(from_record(EngineError, message))
+                error = from_record(EngineError, message)
+                talk.errors.append(replace(error, why=without_secrets(error.why)))
             elif message["type"] == "done":
                 talk.done = _checked_done(message)
         except (KeyError, TypeError, ValueError) as error:

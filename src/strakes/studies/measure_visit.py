@@ -208,7 +208,8 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
         what = "the file system does not answer"
         return MeasurementError(what, where=place, why=f"{why}. {trouble}" if trouble else why, remedy=_HANGS)
     load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
-    if errors and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
+    # Further errors name ranks that wait in a call, e.g. for a server that sends a byte a second.
+    if len(errors) == 1 and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
         return EnvironmentLacksError(
             "this machine is too busy to measure",
             where=place,

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from strakes.base.files import owner_of
 from strakes.base.processes import lives_in_container, process_start
 from strakes.targets import child
 from strakes.targets.mountinfo import no_proc
@@ -124,7 +125,7 @@ def is_run_id(text: str) -> bool:
 
 def read_marker(directory: int, name: str) -> Marker | NoMarker:
     """Return the marker of an open directory, or NoMarker if it is invalid or another user made it."""
-    owner = os.fstat(directory).st_uid
+    owner = owner_of(directory)
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {_name_of(owner)}")
     try:
@@ -139,8 +140,8 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return NoMarker("its marker is not a regular file")
-        if not _trusted(status.st_uid):
-            return NoMarker(f"its marker belongs to user {_name_of(status.st_uid)}")
+        if not _trusted(owner := owner_of(descriptor)):
+            return NoMarker(f"its marker belongs to user {_name_of(owner)}")
         text = os.read(descriptor, _MOST_MARKER_BYTES)
     except OSError as error:
         return NoMarker(f"its marker cannot be read: {error.strerror}")

@@ -58,9 +58,7 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
     assert not any(tmp_path.iterdir())
 
 
-def test_files_are_not_read_back_from_a_directory_in_place_of_the_workspace(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_files_of_an_exchanged_directory_are_not_read_back(strakes: StrakesRunner, tmp_path: Path) -> None:
     exchange = f"cd {tmp_path}; name=$(echo strakes-*); mv $name away; mkdir -p $name/drill/probe.1.probe"
     done = strakes("failover", "drill", tmp_path, "--fault-command", f"sh -c '{exchange}'", *SHORT)
     assert done.returncode == 1 and "missing afterwards" not in done.stdout, done.stderr

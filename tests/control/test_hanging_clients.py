@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -182,19 +181,6 @@ def test_a_drill_that_waits_says_what_it_waits_for(tmp_path: Path, monkeypatch: 
     asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
     play(asked, SlowServers(tmp_path, 0), tmp_path / "store", told.append)
     assert told[-1] == "still waiting for the servers: OST0001 on oss2 does not answer."
-
-
-def test_files_that_cannot_be_read_back_are_reported_with_the_outcome(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unreadable(*_words: object, **_named: object) -> NoReturn:
-        raise MeasurementError("the files of the clients cannot be read back", why="no answer")
-
-    monkeypatch.setattr(drill_run, "read_back", unreadable)
-    asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
-    outcome = play(asked, LateServer(tmp_path, 0), tmp_path / "store", lambda _text: None)
-    assert (outcome.acknowledged, outcome.read, outcome.lost) == (80, False, 0)
-    assert outcome.lacking == "the files of the clients cannot be read back: no answer"
 
 
 def test_a_dry_run_states_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:

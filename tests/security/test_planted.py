@@ -110,14 +110,6 @@ def test_a_file_of_the_workspace_is_not_created_through_a_link(tmp_path: Path) -
     assert os.listdir(tmp_path) == []
 
 
-def test_a_directory_that_its_owner_renamed_is_removed_under_its_name(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, RUN)
-    (workspace.path / "file").touch()
-    workspace.path.rename(tmp_path / "renamed")
-    assert workspace.remove() == ()
-    assert os.listdir(tmp_path) == []
-
-
 @pytest.mark.parametrize("below", ["", "layout0"])
 def test_a_directory_in_place_of_the_workspace_stays_and_the_workspace_goes(tmp_path: Path, below: str) -> None:
     workspace = Workspace.create(tmp_path, RUN)

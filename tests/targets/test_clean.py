@@ -224,13 +224,6 @@ def test_directories_of_another_user_stay(tmp_path: Path, of: str) -> None:
     assert (place / "file").exists()
 
 
-def test_a_user_removes_their_own(tmpfs: Path) -> None:
-    with other_user():
-        place = make(tmpfs)
-        assert clean(tmpfs).removed == (str(place),)
-        assert list(tmpfs.iterdir()) == []
-
-
 def test_a_user_cannot_remove_the_remains_of_roots_run_and_gets_the_reason(tmpfs: Path) -> None:
     place = make(tmpfs)
     place.chmod(0o755)

@@ -12,20 +12,9 @@ from mounts import tmpfs_mounted
 from strakes.cli.main import run
 from strakes.targets.workspace import Workspace
 from targets.test_clean import make
-from targets.test_workspace import RUN, killed_workspace
+from targets.test_workspace import RUN
 
 Captured = pytest.CaptureFixture[str]
-
-
-def test_clean_removes_the_remains_of_a_killed_run(tmp_path: Path, capsys: Captured) -> None:
-    remains = killed_workspace(tmp_path)
-    assert run(["clean", str(tmp_path), "--dry-run"]) == 0
-    assert capsys.readouterr().out == f"would remove {remains}\n"
-    assert remains.exists()
-    assert run(["clean", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"removed {remains}\n"
-    assert run(["clean", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"No files of strakes in {tmp_path}.\n"
 
 
 def test_clean_leaves_a_living_run_and_says_how_to_force(tmp_path: Path, capsys: Captured) -> None:

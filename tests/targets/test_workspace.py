@@ -182,13 +182,6 @@ def test_a_workspace_inside_a_workspace_is_refused(tmp_path: Path) -> None:
             assert str(tmp_path) in error.remedy
 
 
-def test_a_second_workspace_of_a_live_run_is_refused(tmp_path: Path) -> None:
-    with Workspace.create(tmp_path, RUN) as workspace:
-        error = refusal(tmp_path)
-        assert str(os.getpid()) in error.why
-        assert workspace.path.exists()
-
-
 @pytest.mark.parametrize("made", ["directory", "file", "link"])
 def test_a_name_that_is_taken_is_refused_and_left_alone(tmp_path: Path, made: str) -> None:
     place = tmp_path / f"strakes-{RUN}"

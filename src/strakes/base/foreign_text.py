@@ -25,11 +25,13 @@ _LOGIN = re.compile(
 # The value of an option or variable whose name says that it is secret. After -p, up to five digits are a port. Limited
 # lengths and word boundaries keep the matching time proportional to the length of the text, which may be hostile.
 _SECRET = re.compile(
-    r"""(?<![\w.-])(?P<quote>["'])?(?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE)[\w.-]{0,200}=)(?!VALUE\b)
+    r"""(?<![\w.-])(?P<quote>["'])?
+    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE)[\w.-]{0,200}=)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
     |(?P<option>(?<!\S)(?:--?(?:[\w-]{0,200}[_-])?(?:pass|password|passwd|passphrase|token|secret|(?:api|access)[_-]?key)\s+
     |(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
-    |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*|\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
+    |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
+    |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,
 )

@@ -43,8 +43,7 @@ class PowerOff(OneCommand):
         self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"
         answer = self._run(self._status)
         if answer.status != 0 or _ON not in answer.stdout:
-            why = answer.stderr.strip() or answer.stdout.strip()
-            raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=why)
+            raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=answer.last_line)
 
     def lacking(self) -> str:
         """Return "" if the BMC confirms that the power is on, else an explanation."""

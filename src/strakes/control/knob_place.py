@@ -193,9 +193,7 @@ class KnobPlace:
 
     def _refusal(self, done: Completed, what: str) -> StrakesError:
         output = done.stderr.strip() or done.stdout.strip()
-        lines = [line for line in output.splitlines() if line.strip()]
-        why = lines[-1].strip() if lines else f"exit status {done.status}"
-        where = shlex.join(done.argv)
+        why, where = done.last_line, shlex.join(done.argv)
         if _REFUSED.search(output):
             return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
         if _INVALID.search(output):

@@ -52,8 +52,7 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 def from_json(text: str | bytes, tool: str) -> Any:
     """Parse a JSON document.
 
-    Raises MeasurementError for invalid JSON, NaN, infinity, numbers beyond 64 bits, half surrogate pairs, and too many
-    values.
+    Raises MeasurementError for invalid or too long JSON, NaN, infinity, numbers beyond 64 bits, half surrogate pairs.
     """
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
@@ -75,10 +74,7 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
 
 
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
-    """Raise ValueError if an answer has too many or too long values.
-
-    ``marks``: characters that begin a value, at most ``most``. ``ends``: characters that end each text in the answer.
-    """
+    """Raise ValueError if more than ``most`` of ``marks`` begin values, or texts between ``ends`` are too long."""
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
         raise ValueError(f"it has more than {most:,} values, or one of more than {_LONGEST:,} characters")
 

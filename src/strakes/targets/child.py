@@ -215,8 +215,6 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
                     sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
             except OSError:
                 continue
-        os.close(opened)
-    os.close(above)
     return sums
 
 

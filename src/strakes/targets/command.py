@@ -24,6 +24,7 @@ MOST_OUTPUT_BYTES = 64 << 20
 # Maximum number of lines of an output, and of characters of a line that a message quotes (5 rows of a terminal). The
 # largest known output has a tenth of the lines. Each line in a list needs 50 bytes more than its text.
 _MOST_LINES, _MOST_QUOTED = 2_000_000, 400
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of str.splitlines()
 # Room beyond the maximum, so that an excess is noticed: the kernel refuses writes of pages (2 MiB) that do not fit.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.
@@ -133,7 +134,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         outputs, why = ["", ""], f"the output is larger than {MOST_OUTPUT_BYTES >> 20} MiB"
         if max(_length(stdout), _length(stderr)) <= MOST_OUTPUT_BYTES:
             outputs = [_text(stdout), _text(stderr)]
-            why = f"the output has more than {_MOST_LINES:,} lines" if max(map(_lines, outputs)) > _MOST_LINES else ""
+            most = max(sum(map(text.count, _LINE_ENDS)) for text in outputs)
+            why = f"the output has more than {_MOST_LINES:,} lines" if most > _MOST_LINES else ""
         if why:
             what, remedy = "a command printed too much", "Run the command yourself to see the output."
             raise MeasurementError(what, where=shlex.join(argv), why=why, remedy=remedy)
@@ -181,11 +183,6 @@ def _text(file: IO[bytes]) -> str:
     """Return the text written to a file of :func:`_output_file`."""
     # File names need not be UTF-8; os.fsdecode preserves their bytes.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
-
-
-def _lines(text: str) -> int:
-    """Return the number of lines into which str.splitlines() divides a text, or one less."""
-    return sum(map(text.count, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
 
 
 def _last_line(text: str) -> str:

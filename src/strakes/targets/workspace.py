@@ -194,11 +194,10 @@ class Workspace:
     def answers(self) -> bool:
         """Return whether the file system answers within some seconds if a file is created in the workspace."""
         try:
-            calls.call("try", str(self.path / "answers"), MARKER_NAME)
+            with suppress(OSError):  # An error is also an answer of the file system.
+                calls.call("try", str(self.path / "answers"), MARKER_NAME)
         except MeasurementError:
             return False
-        except OSError:  # An error is also an answer of the file system.
-            return True
         return True
 
     def leave_alone(self) -> None:
@@ -297,9 +296,8 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     if holds_nothing(directory):
         return directory
-    os.close(directory)
-    what = "the new directory of strakes was exchanged for another one, which has files"
-    raise BadInputError(what, where=str(real / name), remedy="Measure in a directory whose owner you trust.")
+    os.close(directory)  # The owner of the target has exchanged it for another one.
+    raise OSError(errno.ENOTEMPTY, "")
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:

@@ -13,8 +13,8 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     """Return the scope of a run as text. ``measured_ranks``: the number of ranks of each measured cell.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
-    'one client measured: 1 to 8 processes on node n1; this says nothing about more clients or about the limits of
-    the servers'
+    'one client measured: 1 to 8 processes on node n1; the results say nothing about more clients or about the limits
+    of the servers'
     """
     processes = _span(measured_ranks)
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]

@@ -162,7 +162,7 @@ def test_an_interruption_is_reported_and_leaves_a_complete_environment_in_use(
         slow = Path(python_only(tmp_path, "c++")) / "python3"
         slow.unlink()
     shutil.copy(sys.executable, python.parent / "python3")
-    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"* | *"-m pip"*) sleep 60;; esac\nexec {sys.executable} "$@"\n')
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"* | *"-m pip"*) sleep 20;; esac\nexec {sys.executable} "$@"\n')
     slow.chmod(0o755)
     for _ in range(2):  # the second call continues where the first one was interrupted
         process = subprocess.Popen(

@@ -199,7 +199,7 @@ def test_rules_that_do_not_end_are_stopped(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(checking, "findings", never)
     with pytest.raises(BadInputError, match="this configuration cannot be checked") as refused:
         checking.check(plan(tmp_path, cib()))
-    assert "processor time" in refused.value.why and "largest file: pacemaker/cib.xml" in refused.value.where
+    assert "processor time" in refused.value.why
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 

@@ -10,6 +10,7 @@ from strakes.base.foreign_text import without_secrets
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
 # Characters beyond the cut that are searched for secrets, because the end of a secret identifies it (USER:PASSWORD@).
+# Half the number would show the beginning of a longer secret.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 

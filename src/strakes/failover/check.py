@@ -36,8 +36,7 @@ def check(setup: Setup) -> Check:
     Raises BadInputError if the check exceeds the processor time that ``strakes.failover.limits`` allows.
     """
     late = ""
-    largest = max(setup.texts, key=lambda name: len(setup.texts[name]), default="")
-    with little_enough(f"{setup.where} (its largest file: {largest})"):
+    with little_enough(setup.where):
         try:
             behaviour = behaviour_of(setup)
             setup = replace(setup, behaviour=behaviour)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -46,12 +45,12 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
     sections = " ".join(re.findall(r"multipath\s*\{([^{}]*)\}", text))
-    aliases, wwids = (Counter(re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections)) for key in ("alias", "wwid"))
+    aliases, wwids = (re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections) for key in ("alias", "wwid"))
     for name, user in ((device.removeprefix("/dev/mapper/"), user) for device, user in used.items()):
         if aliases and name not in aliases:
             yield f"multipath.conf: no alias {name}, which {user} uses"
-    counts = aliases + wwids
-    yield from (f"multipath.conf: {name} is given twice" for name in sorted(counts) if counts[name] > 1)
+    names = sorted((*aliases, *wwids))
+    yield from (f"multipath.conf: {one} is given twice" for one in sorted({a for a, b in pairwise(names) if a == b}))
     hidden = " ".join(re.findall(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text))
     for word in re.findall(r"\b(?:devnode|wwid)\s+\"?([^\s\"]+)", hidden) if used else ():
         if word in wwids or (word in (".*", "*", "^.*$") and "blacklist_exceptions" not in text):

@@ -17,7 +17,7 @@ _MOST = 1 << 64
 # Maximum numbers of values in JSON and of tags and attributes in XML. The largest known answers have a third of them
 # (sessions of 10,000 CephFS clients, bricks of 5,000 servers). Twice the number doubles the memory, about 300 MB.
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
-# Maximum number of characters of a text in an answer. Names have at most 4,096. Texts are shown and stored often.
+# Maximum number of characters of a text in an answer, 64 times as many as a path has (4,096 bytes).
 _LONGEST = 1 << 18
 # An escaped half of a surrogate pair, such as \ud800: JSON may contain it, but it cannot be encoded as UTF-8.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")

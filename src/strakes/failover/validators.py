@@ -41,7 +41,7 @@ _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-gr
 # Messages of a program that lacks permissions. They say nothing about the files.
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied")
 # Lines in the output of drbdadm about this machine, not about the files.
-_NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
+_NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
 
 

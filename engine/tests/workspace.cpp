@@ -416,6 +416,19 @@ TEST_CASE("if one directory has no marker, or has the plan's id already, nothing
     CHECK(one.entries().empty());
 }
 
+TEST_CASE("a workspace whose marker names another run is refused") {
+    const TestDirectory above;
+    const fs::path directory = above.path() / "strakes-20260101-000000-survey-0000";
+    fs::create_directory(directory);
+    for (const bool ours : {false, true}) {
+        const char* run = ours ? "20260101-000000-survey-0000" : "20260101-000000-survey-0001";
+        std::ofstream(directory / ".strakes-marker") << "{\"run\": \"" << run << "\", \"user\": \"root\"}";
+        const Answers answers = run_session(plan_message(directory, plan_of({transfer("write", "write")}, 1)));
+        CHECK(answers.exit_status == (ours ? 0 : 2));
+        if (!ours) CHECK(answers.last("error")["where"]["key"] == "directory");
+    }
+}
+
 TEST_CASE("a fault of another directory before the first phase names that directory") {
     const TestDirectory one, two;
     const Json plan = plan_of({transfer("write", "write")}, 2);

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -34,6 +36,19 @@ Workspace::Fault fault(std::string_view call, const std::string& path, int error
 std::optional<Workspace::Fault> no_marker(std::string_view call, int error) {
     return fault(call, kMarker, error, "the directory has no marker of strakes", "directory",
                  "Let strakes make the directory; it works in no other.");
+}
+
+// Whether the directory is called strakes-RUN and its marker names another run: somebody exchanged two workspaces.
+bool is_of_another_run(int directory, std::string_view path) {
+    constexpr std::string_view kPrefix = "strakes-";
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if (!name.starts_with(kPrefix) || name.find_first_of("0123456789") != kPrefix.size()) return false;
+    const Descriptor file(::openat(directory, kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    std::array<char, 4096> text{};
+    const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    const std::string run = "\"run\": \"" + std::string(name.substr(kPrefix.size())) + '"';
+    return std::string_view(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))).find(run) ==
+           std::string_view::npos;
 }
 
 Workspace::Fault exists_or_fails(const std::string& id, int error) {
@@ -152,6 +167,9 @@ std::optional<Workspace::Fault> Workspace::open_parent(const std::string& direct
     if (!S_ISREG(marker.st_mode))
         return fault("stat", kMarker, EINVAL, "the directory's marker is not a regular file", "directory",
                      "Let strakes make the directory; it works in no other.");
+    if (is_of_another_run(parent_.get(), directory))
+        return fault("read", kMarker, EPERM, "the directory belongs to another run", "directory",
+                     "Another user may have moved it here. Measure in a directory whose owner you trust.");
     return std::nullopt;
 }
 

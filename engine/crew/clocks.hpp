@@ -39,10 +39,8 @@ struct ClockStanding {
     }
 };
 
-// An interval that contains another clock's reading minus this clock's reading. Each answer of the other process gives
-// an interval, because the other clock was read after the question was sent and before the answer arrived (Cristian
-// 1989). If the delays of the two directions vary, the intersection of all intervals is narrower than the interval of
-// the shortest round trip (Marzullo, Owicki 1983). The interval widens with time, since the clocks drift.
+// An interval that contains another clock's reading minus this clock's reading: the intersection of the intervals of
+// all answers (Cristian 1989; Marzullo, Owicki 1983). It widens with time, since clocks drift.
 class ClockRelation {
   public:
     // Readings in nanoseconds.

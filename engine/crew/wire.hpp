@@ -69,9 +69,7 @@ class Wire {
     bool open_ = true;
 };
 
-// Sets the TCP user time-out to twice `gone_after`. The default number of retries is reached soon with the short
-// retransmission time-out of these connections. Lost processes are detected by their silence; this time-out only ends a
-// process that is cut off and receives no order to end.
+// Set the TCP user time-out to twice `gone_after`. It ends a process that is cut off and receives no order to end.
 void outlast_silence(int descriptor, std::chrono::milliseconds gone_after);
 
 // Who may connect: only processes of this node (Unix sockets), or processes of other nodes (TCP).

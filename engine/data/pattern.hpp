@@ -10,9 +10,8 @@
 
 namespace strakes {
 
-// Contents of one file: word i is base + i * step modulo 2^64, in native byte order. A linear sequence costs one
-// addition per word. The step is odd, so the sequence has period 2^64 and never repeats within a file. All bits of the
-// step are random, so the data looks incompressible to compressors and new to block de-duplication.
+// Contents of one file: word i is base + i * step modulo 2^64, in native byte order. The step is odd and random, so the
+// sequence never repeats within a file, and looks incompressible to compressors and new to block de-duplication.
 struct Stream {
     std::uint64_t base;
     std::uint64_t step;
@@ -23,9 +22,8 @@ Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) 
 
 // A stream with compressible and duplicate parts, both spread evenly.
 //
-// Compressible: 128-byte units that repeat 16 bytes of their page. Zeros would not do, since storage omits them without
-// compressing. One contiguous compressible part would not do either, since storage that compresses smaller blocks would
-// find incompressible blocks.
+// Compressible: 128-byte units that repeat 16 bytes of their page. Storage omits zeros without compressing them, and
+// storage that compresses small blocks would find incompressible ones beside one contiguous compressible part.
 //
 // Duplicate: blocks of 128 KiB that copy the file's first block, for de-duplication in blocks of up to that size.
 //

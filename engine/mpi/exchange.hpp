@@ -56,9 +56,8 @@ class Patience {
 inline constexpr int kExchangeTag = 2;
 inline constexpr std::uint64_t kShortNapNs = 100'000;
 
-// The function that handles an error of MPI, ends the process and does not return. Until this function is set, an error
-// ends the process directly, and the exit status makes the launcher end the other processes. If another process was
-// lost, the watching threads detect the loss independently.
+// The function that handles an error of MPI and ends the process. Until it is set, an error ends the process directly,
+// and its exit status makes the launcher end the other processes.
 inline std::function<void(const std::string&)>& told_of_mpi_failure() {
     static std::function<void(const std::string&)> told;
     return told;

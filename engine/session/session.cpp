@@ -18,9 +18,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kHeartbeatEvery{1000};
-// A cancelled plan is abandoned after this time without progress. The time is shorter (kPatienceOverLimit)
-// if the plan has exceeded limit_s, or after a signal or the end of the caller, because somebody waits for
-// the end. kPatience allows for one large transfer to a slow file system.
+// A cancelled plan is abandoned after this time without progress, which allows for one large transfer to a slow file
+// system. The time is kPatienceOverLimit if the plan has exceeded limit_s, after a signal, or if the caller ended.
 constexpr seconds kPatienceOverLimit{5}, kPatience{20};
 constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 

@@ -118,8 +118,7 @@ class Aside {
 
 // Give the calling thread a separate descriptor table. With a shared table the kernel counts references to files in
 // every call, which costs 25-30 % of create and open-close. Do nothing if a library is preloaded: it may track files by
-// descriptor number, which must then be unique in the process. If unshare(2) is refused (in a sandbox), calls are
-// slower.
+// descriptor number, which must then be unique in the process.
 inline void take_own_table() noexcept {
     const char* preloaded = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): set by nobody
     if (preloaded != nullptr && *preloaded != '\0') return;

@@ -89,9 +89,8 @@ class Circle {
         for (Rank i = 0; i < size(); ++i) forwards[(mine_ + size() - i) % size()] = std::move(backwards[i]);
         return forwards;
     }
-    // Return the texts of all members at member 0, and nothing at other members. Moves less data than all(). Uses the
-    // tree of from_first() in reverse: a member whose number has the lowest set bit b forwards the texts of members
-    // mine_ to mine_ + b - 1.
+    // Return the texts of all members at member 0, and nothing at other members, along the tree of from_first() in
+    // reverse. It moves less data than all().
     [[nodiscard]] std::vector<std::string> to_first(std::string_view mine) {
         std::vector<std::string> said{std::string(mine)};
         for (Rank step = 1; step < size(); step *= 2) {

@@ -166,9 +166,8 @@ class Gathered {
     std::vector<Slot> slots_;
 };
 
-// Merge the values of all processes at rank 0, in rank order, along a binomial tree. Takes log2(processes) steps; each
-// process holds at most one other value at a time. Called by the first rank of every process. Return true where `value`
-// is complete.
+// Merge the values of all processes at rank 0, in rank order, along a binomial tree. The first rank of every process
+// calls it. Return true where `value` is complete.
 template <class Value>
 bool collect(const Team& team, Value& value) {
     Processes* processes = team.processes();

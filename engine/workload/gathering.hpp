@@ -28,8 +28,7 @@ struct Group {
 };
 
 // Return the group of `rank` in a phase with writers. `nodes` has the node of each rank. With grouping node, every node
-// has `writers` groups, but at most one group for each of its ranks. With grouping global, all ranks together have
-// `writers` groups. The groups of a node, or of all ranks, differ in size by one at most.
+// has `writers` groups of nearly equal size (at most one for each rank); with grouping global, all ranks together do.
 Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t rank);
 
 // Return the number of the file that holds an owner's data.

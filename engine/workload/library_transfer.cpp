@@ -102,9 +102,8 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
-    // If a library hides failures, a rank that cannot open the file waits inside the library until the other ranks
-    // close the file, and these wait for the rank. So before the timed section, every rank tries to open the file
-    // alone, or an empty file of the same name if the phase creates the file.
+    // In a library that hides failures, a rank that cannot open the file would wait for the others, and they for it:
+    // before the timed section, every rank opens the file alone, or an empty one if the phase creates the file.
     [[nodiscard]] Outcome try_to_open() const {
         Descriptor file;
         return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);

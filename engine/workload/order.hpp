@@ -66,10 +66,9 @@ class InOrder {
     std::uint64_t at_ = 0, run_end_ = 0;
 };
 
-// The transfers of one contiguous run in a seeded order that differs from pass to pass. If all passes had the same
-// order, the next transfer would always be the least recently read one, which no application does. `outer` determines
-// the order. `inner` (default: identity) determines which transfers exist: the first `count` of the order in which they
-// were written.
+// The transfers of one contiguous run in a seeded order (`outer`) that differs from pass to pass: with one order, the
+// next transfer would always be the least recently read one. `inner` (default: identity) determines which transfers
+// exist: the first `count` of the order in which they were written.
 class Shuffled {
   public:
     constexpr Shuffled(const Region& region, const Permutation& outer) noexcept

@@ -81,9 +81,8 @@ struct LoopEnd {
 // Return a failure with its message.
 Failure describe(const LoopEnd& end, std::string path);
 
-// Move the whole buffer, continuing after short transfers. A read at the end of the file, or a write that moves
-// nothing, is an error. Return 0, an error number or kEndOfFile; `offset` is then the position of the failure. Inlined,
-// so that no function returns after the system call (backend/raw.hpp).
+// Move the whole buffer, continuing after short transfers. Return 0, an error number or kEndOfFile; `offset` is then
+// the position of the failure. Inlined, so that no function returns after the system call (backend/raw.hpp).
 template <class File>
 [[gnu::always_inline]] inline int move_all(bool reading, File& file, std::span<std::byte> buffer,
                                            std::uint64_t& offset) noexcept {

@@ -41,10 +41,9 @@ class TreeRemoval {
         std::uint32_t threads = 1;
     };
 
-    // Prepare to remove everything in `directory`, which messages call `name`. Count removed files and directories in
-    // `removed`, which other threads may read. The constructor reads the upper levels to divide the work, so all
-    // processes must have constructed their object before any process calls work(). Directories shared by several
-    // workers remain, empty. One process must remove them with a second TreeRemoval.
+    // Prepare to remove everything in `directory`, which messages call `name`. Other threads may read `removed`, the
+    // number of removed entries. All processes must have constructed their object before any process calls work().
+    // Directories shared by several workers remain, empty: one process must remove them with a second TreeRemoval.
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share)
@@ -94,8 +93,7 @@ class TreeRemoval {
     static constexpr std::size_t kMostListed = 100'000'000;
     static constexpr std::size_t kMostFound = 10'000'000;
     // At first, all workers read the same (shared) directories and divide the names, until there are kEnoughEach
-    // subdirectories per worker or kMostShared shared directories. Each process reads these directories in full, so at
-    // most kMostShareReaders take part.
+    // subdirectories per worker or kMostShared shared directories. At most kMostShareReaders processes take part.
     static constexpr std::size_t kMostShared = 256;
     static constexpr std::uint32_t kMostShareReaders = 64;
     static constexpr std::size_t kEnoughEach = 8;

@@ -87,8 +87,8 @@ def test_files_with_various_separators_and_time_formats_are_read(
 ) -> None:
     with (tmp_path / "year.csv").open("w", encoding=encoding, newline="") as file:
         csv.writer(file, delimiter=separator).writerows([("time ", "rate"), *rows])
-    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
-    assert passed_over == 0
+    (series,), passed_over, impossible = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert passed_over == 0 and not impossible
     assert np.allclose(series.times // DAY_S, (1.7e9 + np.arange(100) * DAY_S) // DAY_S)
     assert np.median(series.values[80:]) == pytest.approx(0.6 * 1234, rel=0.02)
 
@@ -118,16 +118,26 @@ def test_duplicate_rows_count_once_and_different_values_of_one_time_stay(tmp_pat
     rows = [",".join(row) for row in day_rows()]
     further = f"{day_rows()[7][0]},9"
     (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, *rows[::2], further, ""]))
-    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
-    assert len(series.values) == 101 and passed_over == 0
+    (series,), passed_over, impossible = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert len(series.values) == 101 and passed_over == 0 and not impossible
 
 
 def test_missing_values_and_a_few_unreadable_rows_are_skipped(tmp_path: Path) -> None:
     rows = [(time, "N/A" if day % 3 else value) for day, (time, value) in enumerate(day_rows())]
     rows[0] = (rows[0][0], "failed")
     (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
-    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
-    assert passed_over == 67 and len(series.values) == 33
+    (series,), passed_over, impossible = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert passed_over == 67 and len(series.values) == 33 and not impossible
+
+
+def test_a_negative_value_of_a_positive_series_is_named_and_left_out(tmp_path: Path) -> None:
+    rows = day_rows()
+    rows[40] = (rows[40][0], "-1.02e14")
+    (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
+    result = replay(tmp_path / "year.csv", Columns("time", "rate"))
+    assert any("1 impossible value left out: -1.02e+14 at 20" in note for note in result.notes)
+    (event,) = [event for event in result.events if event.alarm]
+    assert event.size == pytest.approx(0.6, abs=0.06)
 
 
 def test_a_short_file_is_summarised_in_days_and_short_series_are_named(tmp_path: Path, strakes: StrakesRunner) -> None:

@@ -51,13 +51,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. ``learning``: series too short for a detection. ``passed_over``: number of skipped rows."""
+    """Result of a replay. ``learning``: series too short for a detection. ``passed_over``: number of skipped rows.
+
+    ``impossible``: a text on single negative values, which were left out.
+    """
 
     events: tuple[WatchEvent, ...]
     series: int
     learning: tuple[str, ...]
     passed_over: int
     months: float
+    impossible: str = ""
 
     @property
     def alarms(self) -> int:
@@ -70,7 +74,8 @@ class Replay:
         """Return a line on series that are too short, and a line on skipped rows."""
         short = f"too short, with fewer than {LEARN} values: {names(self.learning)}"
         skipped = f"{counted(self.passed_over, 'row')} skipped: no time or no value"
-        return ((short,) if self.learning else ()) + ((skipped,) if self.passed_over else ())
+        lines = (short if self.learning else "", skipped if self.passed_over else "", self.impossible)
+        return tuple(line for line in lines if line)
 
     @property
     def summary(self) -> str:
@@ -82,8 +87,11 @@ class Replay:
         return f"{self.series} series over {long}: {counted(self.alarms, 'alarm')}{a_month}, {counted(gains, 'gain')}"
 
 
-def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Return the series of a CSV file and the number of skipped rows. Raises BadInputError if it cannot be read."""
+def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int, str]:
+    """Return the series of a CSV file, the number of skipped rows, and a text on impossible values, which are left out.
+
+    Raises BadInputError if the file cannot be read.
+    """
     separator, header = _header(path, columns)
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by)}
     groups: dict[str, list[tuple[float, float]]] = {}
@@ -113,7 +121,21 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
     if unread > max(_MOST_UNREAD, _MOST_UNREAD_SHARE * number):
         why = f"{unread} of {number} rows; {example}"
         raise BadInputError("rows cannot be read", where=str(path), why=why, remedy=remedy)
-    return [_series(name, rows) for name, rows in sorted(groups.items())], passed_over
+    impossible = [row for rows in groups.values() for row in _drop_impossible(rows)]
+    times = [(value, datetime.fromtimestamp(time_s, UTC)) for time_s, value in impossible[:3]]
+    first = [f"{value:g} at {when:%Y-%m-%d %H:%M:%S}" for value, when in times]
+    text = f"{counted(len(impossible), 'impossible value')} left out: {', '.join(first)}"
+    series = [_series(name, rows) for name, rows in sorted(groups.items())]
+    return series, passed_over, text if impossible else ""
+
+
+def _drop_impossible(rows: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Remove and return the negative values of a series, if they are at most 1 % of its values."""
+    negative = [row for row in rows if row[1] < 0]
+    if len(negative) > _MOST_UNREAD_SHARE * len(rows):
+        return []
+    rows[:] = [row for row in rows if row[1] >= 0]
+    return negative
 
 
 def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
@@ -171,13 +193,13 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
 
     ``worse_up``: higher values are worse.
     """
-    series, passed_over = read_series(path, columns)
+    series, passed_over, impossible = read_series(path, columns)
     allowed = FOR_CHANCE * alarms_a_month / len(series)
     events = [event for each in series for event in changes_of(each, allowed, worse_up=worse_up)]
     learning = tuple(each.name for each in series if len(each.times) < LEARN)
     span_s = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
-    return Replay(tuple(events), len(series), learning, passed_over, span_s / MONTH_S)
+    return Replay(tuple(events), len(series), learning, passed_over, span_s / MONTH_S, impossible)
 
 
 def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) -> list[WatchEvent]:

@@ -11,7 +11,7 @@ import pytest
 from strakes.base.units import parse_seconds
 from strakes.cli.main import run as strakes
 from strakes.model.literature import SOURCES, published_values, replication_disagreement, replication_table, scale
-from strakes.model.portrait import Portrait
+from strakes.model.portrait import Portrait, SkippedCell
 from strakes.report.html import render_html
 from strakes.report.reproduced import render, rows, rules, to_document
 from strakes.studies.population import Population
@@ -59,6 +59,17 @@ def test_a_published_value_that_was_not_measured_says_so() -> None:
     assert (value.here, value.grade, value.decides) == ("not measured", "-", "a larger --budget")
     bend = next(row for row in found if "creating with" in row.here)
     assert re.fullmatch(r"[\d.]+ \[[\d.]+-[\d.]+\] times [\d,]+ files", bend.ratio)
+
+
+def test_a_statement_whose_cells_are_impossible_here_has_their_reason() -> None:
+    portrait = portrait_of(study_named("processes-per-node"))
+    impossible = SkippedCell("processes-per-node", {"on": "one data target"}, "no single data target")
+    too_long = SkippedCell("processes-per-node", {"ranks": 64}, "a comparison needs --budget 24m")
+    cells = tuple(cell for cell in portrait.cells if "on" not in cell.settings)
+    findings = tuple(one for one in portrait.findings if "bottleneck" not in one.id)
+    portrait = replace(portrait, cells=cells, findings=findings, skipped=(impossible, too_long))
+    (row,) = (row for row in rows(SOURCES["S1"], [portrait]) if "node link" in row.published)
+    assert (row.here, row.decides) == ("not measured", "no single data target")
 
 
 def test_a_published_statement_is_printed_once_with_the_verdict_here() -> None:

@@ -137,9 +137,20 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
         # If several findings are about one statement, begin each row with the subject of its finding, such as a target.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
-    skipped = [cell for portrait in portraits for cell in portrait.skipped]
-    reasons = [cell.reason for cell in skipped if any(pattern.startswith(cell.study) for pattern in patterns)]
-    return found or [Row(text, "not measured", "-", decides=[_MORE, *reasons][-1])]
+    return found or [Row(text, "not measured", "-", decides=_missing(patterns, portraits))]
+
+
+def _missing(patterns: Sequence[str], portraits: Sequence[Portrait]) -> str:
+    """Return why a statement was not measured. A cell with a setting that no measured cell has is the best reason."""
+    skipped = [cell for each in portraits for cell in each.skipped if _is_about(cell.study, patterns)]
+    cells = [cell for each in portraits for cell in each.cells if _is_about(cell.study, patterns)]
+    measured = {key for cell in cells for key in cell.settings}
+    skipped.sort(key=lambda cell: bool(cell.settings.keys() - measured))
+    return [_MORE, *(cell.reason for cell in skipped)][-1]
+
+
+def _is_about(study: str, patterns: Sequence[str]) -> bool:
+    return any(pattern.startswith(study) for pattern in patterns)
 
 
 def _matches(identifier: str, patterns: Sequence[str]) -> bool:

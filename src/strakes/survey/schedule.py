@@ -196,11 +196,12 @@ class Schedule:
         """Drop the least important cells until the remaining time suffices for the others. Return the dropped cells.
 
         Cells of priority 1 are never dropped, because even a few of their runs are useful. If the study has verdicts,
-        the last planned verdicts are postponed and no cell is dropped.
+        the last planned verdicts are postponed and no cell is dropped: the others must reach the first look, which
+        decides large differences and closes their cells.
         """
         dropped: list[Cell] = []
         if self._verdicts:
-            while len(self.planned) > 1 and self.needed_s() > remaining_s:
+            while len(self.planned) > 1 and self.needed_s(min(LOOKS)) > remaining_s:
                 self.planned.remove(max(self.planned))
             return dropped
         while self.needed_s() > remaining_s:

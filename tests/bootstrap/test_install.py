@@ -162,7 +162,9 @@ def test_an_interruption_is_reported_and_leaves_a_complete_environment_in_use(
         slow = Path(python_only(tmp_path, "c++")) / "python3"
         slow.unlink()
     shutil.copy(sys.executable, python.parent / "python3")
-    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"* | *"-m pip"*) sleep 20;; esac\nexec {sys.executable} "$@"\n')
+    sleep_s = 600 + complete
+    waits = f'case "$*" in *"-m venv"* | *"-m pip"*) sleep {sleep_s};; esac'
+    slow.write_text(f'#!/bin/sh\n{waits}\nexec {sys.executable} "$@"\n')
     slow.chmod(0o755)
     for _ in range(2):  # the second call continues where the first one was interrupted
         process = subprocess.Popen(
@@ -181,4 +183,5 @@ def test_an_interruption_is_reported_and_leaves_a_complete_environment_in_use(
         said += process.communicate(timeout=60)[1]
         assert "interrupted; run the same command again to continue" in said
         assert process.returncode == 130
+        assert subprocess.run(["pgrep", "-fx", f"sleep {sleep_s}"], check=False).returncode == 1
         assert checkout.is_fresh() == complete

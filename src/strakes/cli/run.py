@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from strakes.base.errors import BadInputError
 from strakes.base.files import real_path
 from strakes.base.foreign_text import for_terminal
-from strakes.base.units import counted, format_seconds
+from strakes.base.units import counted
 from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
 
 if TYPE_CHECKING:
@@ -106,11 +105,6 @@ def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Req
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         sampling = replace(sampling, budget_s=max(sampling.budget_s, translated.budget_s))
-    elif sampling.budget_s < translated.waits_s:
-        least_s, where = format_seconds(translated.waits_s), f"--budget {format_seconds(sampling.budget_s)}"
-        why = "the steps compute for this time, however fast the file system is"
-        remedy = f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out."
-        raise BadInputError(f"one run takes at least {least_s}", where=where, why=why, remedy=remedy)
     sampling = replace(sampling, keep=sampling.keep or translated.keep, ranks=translated.plan.ranks)
     study = PlanRun(translated.plan, translated.measured, translated.fit)
     request = request_from(sampling, "run", tool, translated.directory, (study,))

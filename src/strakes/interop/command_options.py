@@ -62,8 +62,7 @@ class Translation:
     """The plan of a command line. Ranks are assigned round-robin to ``directory`` and the directories ``beside`` it.
 
     ``measured``: phases that the tool would report. ``notes``: differences from the tool. ``fit``: function that
-    reduces amounts to the limits of the target. ``budget_s``: seconds that one run needs, if known. ``waits_s``:
-    seconds that one run computes, however fast the file system is.
+    reduces amounts to the limits of the target. ``budget_s``: seconds that one run needs, if known.
     """
 
     plan: Plan
@@ -73,7 +72,6 @@ class Translation:
     notes: tuple[str, ...] = ()
     fit: Fit | None = None
     budget_s: float | None = None
-    waits_s: float = 0.0
     beside: tuple[Path, ...] = ()
 
 

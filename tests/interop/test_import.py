@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -51,6 +52,25 @@ def read_or_refuse(path: Path) -> tuple[list[float], str]:
         return [value for test in read_file(path).tests for one in test.figures for value in one.values], ""
     except BadInputError as error:
         return [], str(error)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ior -a S3-libs3 --S3-libs3.secret-key=hidden --S3-libs3.host=https://bob:hidden@s3 -o https://b:hidden@h/x?s=hidden",
+        '"ior" "-o" "file" "--token" "hidden" "AWS_SECRET_ACCESS_KEY=hidden"',
+    ],
+)
+def test_secrets_of_a_command_line_are_not_stored(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (SAMPLES / "ior-4.1.txt").read_text()
+    (command,) = re.findall(r"^Command line +: (.*)$", text, re.MULTILINE)
+    (tmp_path / "ior.out").write_text(text.replace(command, words))
+    assert strakes(["import", str(tmp_path / "ior.out")]) == 0
+    assert "hidden" not in capsys.readouterr().out
+    kept = [path for path in Store().root.rglob("*") if path.is_file()]
+    assert kept and all(b"hidden" not in path.read_bytes() for path in kept)
 
 
 @pytest.mark.parametrize("name", RESULTS)

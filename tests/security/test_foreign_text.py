@@ -168,6 +168,7 @@ COMMANDS = [
     "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' ssh host",
     "mpiexec -genv MY_TOKEN hidden tool",
     "tool --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden --access-key hidden",
+    "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' --S3-libs3.secret-key=hidden",
     "mount.cifs //me:hidden@srv/share /m && sshfs me:hidden@srv:/share /m",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",
     "curl -H 'x-amz-security-token: hidden' 'CREDENTIAL=hidden/x,Signature=hidden' Signature=hidden",

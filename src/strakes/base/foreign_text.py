@@ -28,7 +28,8 @@ _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE)[\w.-]{0,200}=)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
-    |(?P<option>(?<!\S)(?:--?(?:[\w-]{0,200}[_-])?(?:pass|password|passwd|passphrase|token|secret|(?:api|access)[_-]?key)\s+
+    |(?P<option>(?<!\S)(?:
+    --?(?:[\w-]{0,200}[_-]|s3(?:session)?)?(?:pass|password|passwd|passphrase|token|secret|(?:api|access|s3)[_-]?key)\s+
     |(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE

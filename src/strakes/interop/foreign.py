@@ -8,11 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import without_secrets
 from strakes.base.units import parse_bytes
 from strakes.model.cell import Cell, Measure
 from strakes.model.portrait import Setting
@@ -62,6 +63,20 @@ class Foreign:
         """Return a hash (16 hex digits) of tool, command, path and figures, equal for repetitions of a measurement."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
+
+
+def without_secrets_in(value: Any) -> Any:
+    """Return a test, or a part of it, with :func:`without_secrets` applied to all texts: results are published."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, tuple):
+        return tuple(map(without_secrets_in, value))
+    if isinstance(value, Mapping):
+        return {key: without_secrets_in(each) for key, each in value.items()}
+    if isinstance(value, Foreign | ForeignFigure):
+        texts = {each.name: without_secrets_in(getattr(value, each.name)) for each in fields(value)}
+        return replace(value, **texts)
+    return value
 
 
 _NUMBERS = ("ranks", "nodes", "segments", "hosts", "threads", "dirs", "files", "queue_depth")

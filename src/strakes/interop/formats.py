@@ -15,13 +15,14 @@ from pathlib import Path
 from strakes.base.errors import BadInputError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
+from strakes.base.foreign_text import for_shell
 from strakes.interop import reader_elbencho as elbencho
 from strakes.interop import reader_fio as fio
 from strakes.interop import reader_io500 as io500
 from strakes.interop import reader_ior as ior
 from strakes.interop import reader_mdtest as mdtest
 from strakes.interop.command_options import table_of
-from strakes.interop.foreign import Foreign
+from strakes.interop.foreign import Foreign, without_secrets_in
 from strakes.interop.reader_blocks import Block, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
@@ -103,7 +104,9 @@ def read_file(path: Path) -> ResultFile:
         if len(results) > _MOST_RESULTS:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
-    tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
+    found = [one for one in results if isinstance(one, Foreign) and one.figures]
+    # The words of a command line must be quoted for a shell before its secrets can be found.
+    tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:
         name = next((name for name, _, _ in parts if name), "")

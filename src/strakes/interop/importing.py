@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import for_shell
 from strakes.interop import command_ior as ior
 from strakes.interop import command_mdtest as mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
@@ -63,7 +62,7 @@ def _again(foreign: Foreign) -> str:
     """Return the strakes command that does the same work, or "" if there is no such command."""
     if foreign.tool == "io500":
         return "strakes run io500 CONFIG.ini"
-    words = for_shell(foreign.command).split(" ")
+    words = foreign.command.split(" ")
     if foreign.tool not in _RUNNABLE or len(words) < 2:
         return ""
     try:
@@ -83,5 +82,5 @@ def _ranks(foreign: Foreign) -> int:
 
 def _launched(foreign: Foreign) -> str:
     """Return the command line of a test. The tools do not print mpiexec, so add it."""
-    command, ranks = for_shell(foreign.command), _ranks(foreign)
+    command, ranks = foreign.command, _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

@@ -68,7 +68,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         raise BadInputError("the file format for the figure is unknown", where=str(path), remedy=remedy)
     try:
         with chdir("/"):  # matplotlib reads matplotlibrc in the current directory
-            from matplotlib import rc_context
+            from matplotlib import style
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
         # In a checkout, strakes is not an installed package, so pip cannot install an extra of it.
@@ -78,8 +78,8 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     drawing = draw(figure, {cell.id: cell for cell in portrait.cells}, warned)
     if drawing is None:
         raise BadInputError("the figure has no points to draw", where=figure.title, remedy="Measure more: --resume.")
-    # Keep text as text in SVG, and make the output reproducible.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "strakes"}):
+    # Ignore the user's matplotlibrc, keep text as text in SVG, and make the output reproducible.
+    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "strakes"}]):
         canvas = Canvas(figsize=(_WIDTH_INCH, _HEIGHT_INCH), layout="constrained")
         axes = canvas.add_subplot()
         for trace in drawing.data:

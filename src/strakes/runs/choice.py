@@ -45,7 +45,7 @@ def how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return a remedy. Append how to install the named launchers that this machine lacks."""
+    """Return the remedy of an error, and how to install those of the named launchers that this machine lacks."""
     named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
     ways = {each: way for each in LAUNCHERS if each in named and (way := how_to_get(each))}
     return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])

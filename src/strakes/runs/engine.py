@@ -58,8 +58,6 @@ _STATUSES = ("ok", "failed", "cancelled", "refused")
 
 @dataclass
 class _Conversation:
-    """The messages of the engine about the running plan."""
-
     id: str
     samples: list[Sample] = field(default_factory=list)
     errors: list[EngineError] = field(default_factory=list)
@@ -69,7 +67,6 @@ class _Conversation:
     cancelled_unix_s: float = math.inf
 
     def result(self, ended: PlanEnd, left: Sequence[str], *, cleaned: bool) -> PlanResult:
-        """Return the result of the plan from the messages so far."""
         return PlanResult(ended, tuple(self.samples), tuple(self.errors), cleaned, tuple(left), tuple(self.log))
 
 
@@ -162,7 +159,6 @@ class Engine(ABC):
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
-            # The engine may be blocked, but the command must end soon (strakes.runs.watchdog).
             hello = self._hello
             self._forget()
             process.stop(_SILENT_STOP_S, reap_s=0.0)
@@ -184,7 +180,6 @@ class Engine(ABC):
         return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
-        """Return the path of a workspace inside CephFS, and set the environment of the engine for the cluster."""
         from strakes.targets.ceph_tool import inside
 
         place = inside(directory)
@@ -194,7 +189,7 @@ class Engine(ABC):
         return place.directory
 
     def so_far(self) -> PlanResult:
-        """Return the partial result of the plan that an exception ended. Its end is "limit" if unknown."""
+        """Return the partial result of a plan after an exception, with status "limit" if the engine sent no status."""
         done = self._talk.done
         return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
 
@@ -254,7 +249,6 @@ class Engine(ABC):
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> _Ended | None:
-        """Receive messages until the plan is done. Return None, or the reason why it was not completed."""
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
         heard, silence_s = time.monotonic(), self.silence_s
@@ -287,7 +281,6 @@ class Engine(ABC):
         """Handle a line of output that is not a message. The threads that read the output call it."""
 
     def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
-        """Add a message to the conversation. Invalid messages and those about other plans are ignored."""
         try:
             # If the engine cannot read a request, the error has no id. It is about the current plan, the only request.
             if message["id"] not in (talk.id, ""):
@@ -307,7 +300,6 @@ class Engine(ABC):
             self._hear(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
-        """Cancel the plan after an exception. A second exception during this stops the engine."""
         try:
             self._cancels = 1
             if talk.done is None and self._listen(process, talk, 0.0) is None:
@@ -332,7 +324,6 @@ class Engine(ABC):
         *,
         keep: bool,
     ) -> PlanResult:
-        """Remove the files of a plan that the engine did not finish, and return its result."""
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -352,14 +343,12 @@ class Engine(ABC):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """End an engine whose plan left files, because threads may be blocked, and return the result of the plan."""
         self._forget()
         if process.end_input(_STOP_S) or not result.errors:
             return result
         return replace(result, errors=(*result.errors, EngineError("the engine does not end", why=NOT_ENDED)))
 
     def _sweep_all(self, directory: Path, name: str) -> tuple[str, ...]:
-        """Remove the files of a plan from all its directories, and return the paths that remain."""
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
@@ -367,7 +356,6 @@ class Engine(ABC):
         return True
 
     def _ranks_here(self, hello: Hello | None) -> list[int]:
-        """Return the process ids of the engine's ranks that a launcher started on this host and that still run."""
         return []
 
     def _kill_ranks(self, hello: Hello | None) -> None:
@@ -376,7 +364,6 @@ class Engine(ABC):
                 os.kill(pid, signal.SIGKILL)
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Return host and rank, if known, of the process that ended or does not answer."""
         return {"host": platform.node()}
 
     def _forget(self) -> None:
@@ -387,7 +374,6 @@ class Engine(ABC):
 def _own_error(
     talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
 ) -> EngineError:
-    """Return the error of an engine that ended or was stopped, in the format of the engine's own errors."""
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
@@ -416,7 +402,6 @@ def _directory_of(path: str) -> dict[str, str]:
 
 
 def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a ``done`` message. Raises KeyError or ValueError if the message is not valid."""
     _ = message["cleaned"], message["left"]
     if message["status"] not in _STATUSES:
         raise ValueError(f"status {message['status']!r}")

@@ -11,10 +11,10 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, format_value, parse_bytes
 from strakes.model.record import Record
 
-# Lowest limits. Below them, even the smallest amounts of a study would take too long.
+# Lowest load limits that --impact accepts. With lower ones, even the smallest study would take too long.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
-MOST_PER_S = 1e15  # The engine has the same maximum.
+MOST_PER_S = 1e15  # bytes or operations per second, as in the engine
 _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 

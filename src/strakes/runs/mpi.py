@@ -82,7 +82,7 @@ class MpiEngine(Engine):
 
     @property
     def silence_s(self) -> float | None:
-        """Return the maximum silence in seconds, by the rule of the engine. Rank 0 sends a heartbeat every second."""
+        """Return the seconds without a message after which the engine counts as dead. It sends one every second."""
         return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property
@@ -94,7 +94,6 @@ class MpiEngine(Engine):
         )
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """Return host and rank of the first failed rank that the launcher reported, else of the first process."""
         if hello is None:
             return super()._lost(hello)
         # Ignore the parent processes of ranks, which launchers report as well.

@@ -21,7 +21,7 @@ Family = Literal["mpich", "openmpi"]
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
 _PIP = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
-# Without its stamp, an environment is built again. A wheel is built without MPI: installing it again does not help.
+# In a checkout, removing strakes.stamp makes ./strakes build the engine again. Wheels contain no engine for MPI.
 GET_MPI = (
     f"run {_PIP} 'mpich>=5' && rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor, or {_BUILD}"
     if (_CHECKOUT / "dev").is_file()
@@ -38,7 +38,7 @@ _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
 # Cray's MPI libraries have another PMI, for which srun on Cray systems is configured.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
-# Prefix of an engine's command: UCX, a library of MPI, reads ucx.conf in the current directory.
+# Start the engine in /, because UCX, a library of MPI, reads ucx.conf in the current directory.
 IN_ROOT = ("env", "--chdir=/")
 
 

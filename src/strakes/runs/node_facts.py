@@ -122,7 +122,6 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 
 
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
-    """Run a command, and return the nodes that answered and its last line of error output."""
     try:
         done = run(command, _START_S)
     except StrakesError as error:
@@ -208,7 +207,6 @@ def main(directory: str, file: str, host: str = "") -> None:
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
-    """Return the mount of the directory and the content of the file. On a dead mount, the calls time out."""
     from strakes.base.errors import BadInputError
     from strakes.base.files import read_regular
     from strakes.targets.calls import mount_of

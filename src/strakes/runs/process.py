@@ -138,7 +138,6 @@ class EngineProcess:
         return True
 
     def _close(self, join_s: float = _JOIN_S) -> None:
-        """Close the input, and wait for the threads that read and close the output pipes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         for reader in self._readers:
@@ -168,7 +167,6 @@ def _words(line: bytes) -> str:
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
-    """Return the message in a line, or None for other lines, such as output of the launcher."""
     if not line.startswith(b"{"):
         return None
     try:

@@ -68,7 +68,6 @@ class PublishedRun(Run):
 
 
 def _read(path: Path) -> Any:
-    """Return the parsed JSON of the file, which may be compressed with gzip."""
     refuse_other_kind(path, "export", OTHER_KINDS["export"].name)
     try:
         content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)

@@ -21,10 +21,10 @@ from strakes.targets.description import Interruption, Layout
 class Visit(Record):
     """One execution of a cell's plan. ``ended``: a PlanEnd, or "yielded" if cancelled to protect other users.
 
-    ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the counters of servers,
-    without those in ``servers_disturbed``. ``interruptions``: times without servers. ``ended`` is then "interrupted" if
-    the visit can be repeated. ``given``: placements that the directories got. ``kept``: directory shared by visits.
-    ``neighbour``: latencies of the probe of --neighbour. ``stage``, ``settings``: only for trials of a search.
+    ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the servers' counters.
+    ``servers_disturbed``: texts on unusable counters. ``interruptions``: server outages ("interrupted": the
+    plan can be repeated). ``given``: servers on which the directories were placed. ``kept``: directory that several
+    visits use. ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -57,7 +57,7 @@ class Visit(Record):
 
     @property
     def is_measurement(self) -> bool:
-        """Return whether the visit counts for its cell. The pilot and confirmations do not."""
+        """Return whether the values are results of the cell, unlike those of pilot and confirmation runs."""
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
@@ -118,7 +118,7 @@ class CellDropped(RunEvent):
 
 @dataclass(frozen=True)
 class PopulationRemoved(RunEvent):
-    """A kept pool of ``files`` files was removed in ``elapsed_s`` seconds."""
+    """A pool of ``files`` files, used by several executions of a plan, was removed in ``elapsed_s`` seconds."""
 
     event = "clean-up"
     files: int
@@ -153,7 +153,7 @@ class CountersUnread(RunEvent):
 
 @dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
-    """Interruptions that outlasted a visit, with the ends that are known at the end of the run."""
+    """Server outages that lasted longer than one execution of a plan, as known at the end of the run."""
 
     event = "interruptions-ended"
     interruptions: tuple[Interruption, ...]
@@ -161,7 +161,7 @@ class InterruptionsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class OthersSeen(RunEvent):
-    """Other measurements by strakes in the directory: texts ``who``, seen "before", "meanwhile" or "after"."""
+    """Texts on other strakes processes in the directory. ``when``: "before", "meanwhile" or "after" the run."""
 
     event = "others"
     when: str
@@ -170,7 +170,7 @@ class OthersSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """The requested layout of new files, the ``given`` one (None: refused), and the differences."""
+    """The requested layout of new files, the layout that they got (``given``; None: refused), and differences."""
 
     event = "layout"
     wanted: Layout
@@ -180,7 +180,7 @@ class LayoutGiven(RunEvent):
 
 @dataclass(frozen=True)
 class DirectoryPlaced(RunEvent):
-    """A directory that is kept between visits. ``given``: placements of the directory and its subdirectories."""
+    """A directory for all executions of a plan. ``given``: servers of the directory and its subdirectories."""
 
     event = "placed"
     cell: str
@@ -209,7 +209,7 @@ class NeighbourFelt(RunEvent):
 
 @dataclass(frozen=True)
 class SpaceSearched(RunEvent):
-    """The space of a search: factors, their combinations, amounts, and settings that cannot be tried."""
+    """The search space: factors, their combinations, amounts of work, and settings that cannot be tried."""
 
     event = "space"
     factors: tuple[Mapping[str, Any], ...]

@@ -137,7 +137,6 @@ class Run:
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
     def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
-        """Return the parsed rows of a file. Raises BadInputError if a row is not a valid record."""
         rows = []
         for number, row in enumerate(self._rows(name), start=1):
             try:
@@ -196,7 +195,7 @@ class Run:
 
 
 def summary_of(path: Path) -> RunSummary:
-    """Return the line of a run in the list of runs. If its writer was killed, its status is "interrupted"."""
+    """Return the summary of a run for the list of runs. Its status is "interrupted" if its writer was killed."""
     run = Run(path)
     try:
         manifest = run.manifest
@@ -216,10 +215,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError if the files of a run contradict each other, or PerhapsDamagedError if the body fails.
-
-    The check before the body only covers the fields that all runs have.
-    """
+    """Raise BadInputError if the files of a run are inconsistent, PerhapsDamagedError if the with block fails."""
     run.require_whole()
     try:
         yield

@@ -210,7 +210,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         if visits and not refused:
             writer.finish("failed")
         else:
-            store.discard(writer)  # nothing was measured
+            store.discard(writer)
         raise
 
 

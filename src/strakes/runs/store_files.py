@@ -68,7 +68,7 @@ def json_document(data: bytes, path: Path) -> dict[str, Any]:
 def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
     """Return all rows of ``path``, none if it is missing. An incomplete last line, due to a crash, is ignored.
 
-    Raises BadInputError for any other line that is not a JSON object. With ``whole``, the last line is no exception.
+    Raises BadInputError for any other line that is not a JSON object. ``whole``: reject also an incomplete last line.
     """
     try:
         data = _read(path)
@@ -91,10 +91,6 @@ def of_another_user(error: PermissionError, path: Path) -> StrakesError:
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file of the store.
-
-    Raises FileNotFoundError if it is missing, BadInputError if it is too large, else EnvironmentLacksError.
-    """
     try:
         return read_kept(path, MOST_BYTES)
     except FileNotFoundError:

@@ -2,8 +2,7 @@
 
 One thread per file system asks the kernel every second which servers do not answer. If an outage lasts too long, the
 watchdog thread raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt. If the main thread does
-not react, the watchdog restores settings and ends the process. No other thread can delay it. The parent process
-(strakes.cli.apart) leaves outages to the watchdog. Before it kills a blocked process, it sends TOLD_TO_END.
+not react, the watchdog restores changed settings of the file system and ends the process.
 """
 
 from __future__ import annotations
@@ -25,22 +24,19 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# Seconds between the detection of a lost server and its report, which must come within 30 s of the fault. LOST_FOR_S is
-# for silent servers: a Lustre client detects a dead machine after 13 to 16 s. REFUSED_FOR_S is for servers that refuse
-# connections (unmounted target): a client detects them immediately.
+# An outage is reported within 30 s: a Lustre client detects a dead machine after 13 to 16 s, so 13 s remain.
 LOST_FOR_S = 13.0
+# A Lustre client detects refused connections (unmounted target) immediately, so 28 s of the 30 s remain.
 REFUSED_FOR_S = 28.0
-# A command ends within 30 s of the report. For GRACE_S, the servers may come back. Within ENDING_S, the engine is
-# stopped, settings are restored and the process exits, even if blocked. The parent then waits 5 s for processes in the
-# kernel (strakes.cli.apart). 5 s are left for a busy machine. In recorded fail-overs, targets were unavailable for 21
-# to 38 s, which is less than REFUSED_FOR_S + GRACE_S.
+# A command ends within 30 s of the report: 16 s in which servers may come back, 4 s to restore settings, 5 s for
+# blocked system calls, 5 s in reserve. In recorded fail-overs, targets were unavailable for 21 to 38 s.
 GRACE_S = 16.0
 ENDING_S = 4.0
-# The part of ENDING_S for the main thread. Afterwards, the watchdog restores the settings.
+# Seconds for the main thread to end the command. After them, the watchdog restores settings and ends the process.
 _UNWIND_S = 2.0
-# All threads block this signal, so the watchdog sees it pending. Without a watchdog, it ends the process.
+# Signal of the parent process that this process must end. All threads block it, and the watchdog polls for it.
 TOLD_TO_END = signal.SIGUSR2
-# If the query for lost servers is overdue by this many seconds, it is blocked, and a child process tries the directory.
+# Seconds after which a query for unreachable servers counts as blocked. A child process then tests the directory.
 _SLOW_S = 3.0
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
@@ -66,7 +62,7 @@ def advice(path: str, *, resumable: bool = True) -> str:
 def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
     """Set the callbacks that report the exit status and lost servers to the parent process.
 
-    Without them, the parent would wait for the exit of a blocked process.
+    The parent process can then return before a blocked process has exited.
     """
     _parent[:] = [(tell_status, tell_trouble)]
 
@@ -190,8 +186,6 @@ def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:
 
 
 class _Look:
-    """The lost servers of one file system, polled by a separate thread."""
-
     def __init__(self, target: Target, stopping: threading.Event) -> None:
         self.target, self._stopping = target, stopping
         self._answer: tuple[float, Mapping[str, LostServer] | None] = time.monotonic(), {}
@@ -199,14 +193,12 @@ class _Look:
         self._look_since_s = 0.0
 
     def repeat(self) -> None:
-        """Poll the lost servers until the watchdog stops."""
         while not self._stopping.is_set():
             known = self.target.lost_servers()
             self._answer = time.monotonic(), known
             self._stopping.wait(_TICK_S)
 
     def lost(self) -> Mapping[str, LostServer]:
-        """Return target -> lost server. If no recent answer exists, a child process tries the directory."""
         answered_s, known = self._answer
         now_s = time.monotonic()
         if known or (known is not None and now_s - answered_s < _TICK_S + _SLOW_S):

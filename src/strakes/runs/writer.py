@@ -37,7 +37,7 @@ class RunWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = Run(path)
-        self._appending = threading.Lock()  # The thread that reads an engine's output adds events.
+        self._appending = threading.Lock()
         self._visits = AppendFile(path / "visits.jsonl", durable=True)
         try:
             _lock(self._visits, self.id)

@@ -20,10 +20,10 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One row of "How to use it": the title of the question, the answer, and the grade of the answer.
+    """One row of the report's section "How to use it": title of the question, answer, and grade of the answer.
 
-    ``source``: a caution that data came or may have come from this node's page cache, else "". ``in_memory``: whether
-    there is such a caution, or the whole file system is in memory.
+    ``source``: a caution that data may have come from this node's page cache, else "". ``in_memory``: True with such a
+    caution, and if the whole file system is in memory.
     """
 
     title: str

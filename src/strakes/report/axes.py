@@ -17,7 +17,7 @@ MOST_TICKS = 9
 # have only two labels. With twice the number, an axis over seven powers of ten would get needless labels.
 FEWEST_TICKS = 4
 
-# A published band may widen the x axis only if the points of the run still cover this share of the axis.
+# Minimum share of the x axis that the run's own points cover, if a published range of values widens the axis.
 OUR_SHARE = 0.6
 
 # The y axis is logarithmic if the ratio of the largest to the smallest median exceeds this number.
@@ -98,7 +98,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
         places = _decades(low / factor, high / factor)
-        own = figure.y_unit == "s"  # Each tick label has a unit.
+        own = figure.y_unit == "s"
         ticks = tuple((at * factor, _tick(at * factor, "s") if own else f"{at:,.10g}") for at in places)
         return Axis("log", low, high, ticks, figure.y_label if own else title)
     high = max([*drawn, 0.0]) * 1.06 or 1.0
@@ -108,7 +108,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return both ends of the part of a published band that is on the axis, or None if no part is."""
+    """Return the ends of the visible part of a published range of values, or None if it is outside of the axis."""
     if reference.x_low is None and reference.x_high is None:
         return None
     low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
@@ -117,7 +117,6 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
 
 
 def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
-    """Return the range ``low`` to ``high`` of the points, extended to the ``edges`` that OUR_SHARE allows."""
     place = math.log if log else float
     most = (place(high) - place(low)) / OUR_SHARE
     ends = low, high
@@ -129,11 +128,6 @@ def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> t
 
 
 def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> Sequence[float]:
-    """Return the positions of ticks on a log axis: ``wanted`` if the labels fit, else every n-th power of two or ten.
-
-    Powers of two are for bytes, and for axes whose wanted positions are all powers of two. Other round numbers are used
-    if too few powers of ten are on the axis.
-    """
     if _have_room([math.log(place) for place in wanted]):
         return wanted
     base = 2.0 if unit == "B" or all(math.log2(place).is_integer() for place in wanted if place > 0) else 10.0
@@ -170,9 +164,8 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
-    """Return factor and name of the unit for an axis whose largest value is ``largest``."""
     units = _UNITS.get(unit, [(1.0, unit)])
-    least = 0.1 if unit == "B/s" else 1.0  # 0.5 MiB/s instead of 512 KiB/s, as in texts
+    least = 0.1 if unit == "B/s" else 1.0  # 0.5 MiB/s reads better than 512 KiB/s.
     return next((one for one in units if largest >= least * one[0]), units[-1])
 
 

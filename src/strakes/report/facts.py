@@ -51,7 +51,7 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each headline that has a measured cell, with the cell. Values from a cache come last."""
+    """Return the main results (headlines) that were measured, with their cells. Values from a cache come last."""
     cells = {cell.id: cell for cell in portrait.cells}
     found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))

@@ -70,7 +70,6 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
-    """Return the horizontal offset between two series at the same x, as a share of the axis."""
     if len(drawn) == 1:
         return COLUMN_SHARE
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
@@ -80,8 +79,6 @@ def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
 
 
 class _SeriesOf:
-    """A series of a figure, with a style and the x positions of its points."""
-
     def __init__(self, series: Series, index: int, names: Sequence[str], cells: Mapping[str, CellEstimate]) -> None:
         self.name = series.name
         self.index = index
@@ -94,7 +91,6 @@ class _SeriesOf:
             self.points.append((float(names.index(str(point.x))) if self.category else float(point.x), cell))
 
     def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, Any]]:
-        """Return the traces of single runs and of medians. ``aside``: offset of the series, as a share of the axis."""
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
@@ -156,7 +152,6 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
-    """Return the traces of published ranges: hatched grey bands, labelled with the publication."""
     if figure.x_scale == "category":
         return []
     traces: list[dict[str, Any]] = []
@@ -180,7 +175,6 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
 
 
 def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the traces of published values: hollow grey markers on a dotted line, labelled with the publication."""
     traces: list[dict[str, Any]] = []
     for reference in figure.references:
         if names:
@@ -252,22 +246,18 @@ def _finite(values: Iterable[float | None]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of one half of an error bar, or 0 if an end is missing."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 
 def _text(text: str) -> str:
-    """Return a text with the characters escaped that plotly would interpret as HTML."""
     return html.escape(text, quote=False)
 
 
 def _written(place: float, x: Axis) -> str:
-    """Return the label of a position on the x axis."""
     return next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
-    """Return a description of the figure for screen readers."""
     first, *others = {place for series in drawn for place, _ in series.points}
     message = "{figure}: {quantity} against {factor}." if others else "{figure}: {quantity}; {factor}: {level} only."
     named = {"figure": figure.title, "quantity": figure.y_label, "factor": figure.x_label}

@@ -62,7 +62,6 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
 
 
 def _figure(figure: Figure, cells: Mapping[str, CellEstimate]) -> str:
-    """Return a figure as a Markdown table."""
     levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
     if figure.x_scale != "category":
         levels.sort(key=float)

@@ -107,7 +107,6 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Return a value whose texts have visible codes instead of control characters. Markup stays unchanged."""
     if isinstance(value, str):
         return value if hasattr(value, "__html__") else escaped(value, kept="\n\r\t\u00a0")
     if isinstance(value, dict):

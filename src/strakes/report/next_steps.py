@@ -10,7 +10,7 @@ from strakes.model.portrait import Portrait
 from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
-_PHASE_S = 1.0  # Twice the duration below which a phase counts as a burst.
+_PHASE_S = 1.0  # seconds: twice the limit below which a phase counts as a burst
 _ALL_CELLS_S = 120.0  # The default budget. It suffices for all cells of a survey on one node.
 
 
@@ -38,7 +38,6 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         count = max(1, round(POWER * len(fitting)))
         shown.append(gettext("is expected to decide {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
-        # Every phase becomes longer by up to _PHASE_S.
         budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
         shown.append(gettext("shows sustained rates"))
         phase = f" --phase {typed_seconds(_PHASE_S)}"

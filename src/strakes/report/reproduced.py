@@ -32,7 +32,7 @@ from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
-# Maximum number of values shown of a published line. Longer lines show their ends. Twice doubles the text.
+# Maximum number of values shown for a published curve. Of longer curves, the first and last values are shown.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
@@ -41,7 +41,7 @@ _MORE = "a larger --budget"
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and the result ``here``. ``decides``: blocks and budget that would decide it."""
+    """A published statement and its result on this system. ``decides``: blocks and budget that would decide it."""
 
     published: str
     here: str
@@ -201,7 +201,6 @@ def _values(value: PublishedValue) -> list[Row]:
 
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
-    """Return a text with the blocks and the budget that would decide a comparison. ``low``, ``high``: its interval."""
     factor = times_to_decide(low, high)
     budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
     budget = f" (--budget {typed_seconds(budget_s, up=True)})" if budget_s else ""
@@ -209,7 +208,6 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
 
 
 def _table(found: Sequence[Row]) -> list[str]:
-    """Return the table as lines. Successive rows on one statement show the statement once."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -230,7 +228,6 @@ def _table(found: Sequence[Row]) -> list[str]:
 
 
 def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
-    """Return the published values to show. A line with too many values only shows the first and the last one."""
     lines: dict[tuple[str, str], list[PublishedValue]] = {}
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)

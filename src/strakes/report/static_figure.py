@@ -112,7 +112,6 @@ def _caption(figure: Figure, portrait: Portrait, warned: Collection[str]) -> str
 
 
 def _draw(axes: Axes, trace: Mapping[str, Any]) -> None:
-    """Draw a plotly trace with matplotlib."""
     name = html.unescape(trace["name"]) if trace.get("showlegend", True) else None
     x, y = trace["x"], trace["y"]
     if "fill" in trace:

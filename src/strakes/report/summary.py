@@ -39,7 +39,7 @@ FEWEST_COLUMNS = 60
 MOST_FINDING_LINES = 5
 DASH = "-"
 
-_Line = tuple[tuple[str, str], ...]  # Pieces of (text, style).
+_Line = tuple[tuple[str, str], ...]
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
 # Style -> terminal code (SGR in ECMA-48).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -123,7 +123,6 @@ _TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Yield the lines of all answers: decided ones first, undecided ones next, those from a cache last."""
     ordered = sorted(answers, key=lambda line: (line.source, line.grade == "undecided"))
     titles = [for_terminal(line.title) for line in ordered]
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
@@ -139,7 +138,6 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 
 
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
-    """Yield a heading for each answer whose source differs from the preceding one, else no lines."""
     for before, source in zip(["", *sources], sources, strict=False):
         text = gettext(
             "{source}: valid only for data that the node has just used", source=source[:1].upper() + source[1:]
@@ -179,7 +177,6 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Yield the lines of the decided findings. For a survey, only good and bad findings are shown."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
@@ -195,12 +192,10 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(*(f"    {line}" for line in rest))
 
 
-# End of the first clause of a text.
 _CLAUSE = re.compile(r"[:;.](?: |$)|[：；。]")
 
 
 def _not_measured(portrait: Portrait) -> list[str]:
-    """Return short texts on undecided findings and on settings that lack runs. They end after the first clause."""
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     missing = [_CLAUSE.split(finding.statement)[0] for finding in undecided]
     few = [(cell.study, cell.settings.items()) for cell in portrait.skipped if cell.settings]
@@ -212,7 +207,6 @@ def _not_measured(portrait: Portrait) -> list[str]:
     settings: dict[str, dict[str, None]] = {}
     for cell in portrait.skipped:
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
-        # If other cells measured each of the settings, name the combination.
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
         clause = _CLAUSE.split(gettext(cell.reason))[0]
         settings.setdefault(clause, {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
@@ -239,7 +233,6 @@ def _setting(name: str, level: Setting) -> str:
 
 
 def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:
-    """Yield the lines of a title and its remarks, without duplicates."""
     if remarks:
         yield ()
         indent = columns(title) + 2

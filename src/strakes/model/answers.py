@@ -91,7 +91,7 @@ class Answer:
     """The graded answer to one question.
 
     ``chosen``, ``measure``: the recommended option and its first measure. ``against``: the comparison that decides the
-    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each single
+    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: level of each
     interval. ``blocks``: number of blocks with both options of ``against``. ``alike``, ``advises``, ``remark``: as in
     :class:`Question`.
     """

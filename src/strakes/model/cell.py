@@ -67,12 +67,12 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is one of ``SIDE_METRICS``."""
+        """Return whether the metric is a load of machines or accelerators."""
         return self.metric in SIDE_METRICS
 
     @property
     def suffix(self) -> str:
-        """Return the second part of the measure's id. The first part is the cell's key."""
+        """Return the part of the measure's id that follows the key of its cell."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
@@ -80,7 +80,7 @@ class Measure:
 class Cell(Record):
     """One combination of the levels of a study's factors, with its plan and the measures of the plan.
 
-    ``priority``: cells of priority 1 are the last that a short budget omits. ``layout``: required layout of the cell's
+    ``priority``: a short budget omits cells of priority 1 last. ``layout``: required layout of the cell's
     files (None: the default). ``precision``: required relative half-width of intervals (None: that of the run).
     ``fingerprint``: hash of the plan. An ``imported`` cell has no plan; its hash is of the settings that must agree
     between compared runs. ``knobs``: settings of the file system during the measurement.

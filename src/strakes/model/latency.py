@@ -63,7 +63,6 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:
-    """Return nearest-rank percentiles. ``seconds``: latency in seconds -> number of calls."""
     ordered = sorted(seconds)
     ends = list(accumulate(seconds[value] for value in ordered))
     places = {name: bisect_left(ends, math.ceil(share * ends[-1])) for name, share in SHARES.items()}

@@ -108,7 +108,6 @@ class Plan:
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
-        """Return the largest sum of ``cost`` over the sets of files that exist at the same time."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
         for phase, ranks in self.each():
@@ -170,7 +169,6 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
 
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
-    """Return the canonical JSON form of a phase."""
     body = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(phase).items()}
     if isinstance(phase, TransferPhase):
         body["hints"] = dict(phase.hints)

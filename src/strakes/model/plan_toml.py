@@ -57,7 +57,6 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
 
 
 def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return the phase with its MPI-IO hints as texts, read from a file in ROMIO's format if it names one."""
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
@@ -85,7 +84,6 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    """Return the value with sizes in bytes and times in seconds. The schema checks all other values."""
     if key == "hints":  # The MPI library interprets hints.
         return value
     if isinstance(value, Mapping):

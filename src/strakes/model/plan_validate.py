@@ -58,11 +58,6 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
 
 def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the faults of a value: depth of the invalid value, its key, and the reason in plain words.
-
-    The keywords are those of ``schemas/plan.json``. As in the engine, NaN is not a number, and a pattern matches the
-    whole text.
-    """
     for keyword, wanted in schema.items():
         if keyword == "$ref":
             yield from _faults(value, _definition(wanted), path)
@@ -96,7 +91,6 @@ def _faults_of_keys(
 
 
 def _problem(value: Any, keyword: str, wanted: Any) -> str:
-    """Return the reason why a value violates a schema keyword, or "" if the value is valid."""
     must = ""
     if keyword == "type" and not _is_of_type(value, wanted):
         must = _TYPES[wanted]
@@ -115,7 +109,6 @@ def _problem(value: Any, keyword: str, wanted: Any) -> str:
 
 
 def _size(value: Any, keyword: str) -> float | None:
-    """Return the length of a list, or the value of a number, to compare it with a bound. None for other types."""
     if keyword.endswith("Items"):
         return len(value) if isinstance(value, list) else None
     return value if _is_of_type(value, "number") else None

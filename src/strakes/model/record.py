@@ -54,7 +54,6 @@ def _field_readers(kind: Any) -> dict[str, Callable[[Any], Any]]:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return a function that converts a JSON value to a value of type ``kind``."""
     origin, types = get_origin(kind), get_args(kind)
     if kind == Rows:
         return _rows
@@ -76,7 +75,6 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 
 def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the reader of a union: an optional value, dataclasses with different ``kind``, or plain values."""
     members = [one for one in types if one is not NoneType]
     if len(members) == 1:
         read = _reader(members[0])
@@ -152,7 +150,6 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
-    """Return name, omitted default (or MISSING) and "store unchanged" of each stored field."""
     hints = get_type_hints(kind)
     sparse = issubclass(kind, Record | Layout)
     always = kind.ALWAYS if issubclass(kind, Record) else ()

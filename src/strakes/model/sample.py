@@ -87,10 +87,10 @@ class HeldBack(Record):
 class Sample(Record):
     """A finished phase, with totals over all ranks. ``ranks`` has one row per rank, with the values of ``columns``.
 
-    A sample of another tool only has a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
-    and matches of find. ``trained``: data supplied to accelerators in an epoch. ``parts``: samples of the parts of a
-    mixed phase. ``staged``: ranks that read a shared file for others. ``population``, ``read_bytes``: pool of small
-    files, and bytes read from it. The fields from ``recovery_first_s`` to ``drill`` are about a drill.
+    A sample of another tool only has a name and a rate. ``counters``: counters of rank 0's node. ``listed``: numbers of
+    directories read and of matches of find. ``trained``: data supplied to accelerators in an epoch. ``parts``: samples
+    of the parts of a mixed phase. ``staged``: ranks that read a shared file for others. ``population``: pool of small
+    files. ``read_bytes``: bytes read from the pool. ``recovery_first_s`` to ``drill``: only for fail-over drills.
     """
 
     name: str
@@ -211,7 +211,7 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
 
 
 def begun_together(samples: Iterable[Sample]) -> dict[str, Mapping[str, float]]:
-    """Return "begun_together" -> summary of the start skews of all phases. Empty without known skews."""
+    """Return {"begun_together": summary of the start skews of all phases}, or {} if no skew is known."""
     phases = [skew for sample in samples if (skew := sample.skew())]
     if not phases:
         return {}

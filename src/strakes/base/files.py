@@ -80,9 +80,6 @@ def owner_of(descriptor: int) -> int:
     return status.st_uid if mounter in (0, os.geteuid()) else mounter
 
 
-# Directories
-
-
 def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
     """Return a descriptor of a directory. ``make``: mode of missing directories to create; 0: create none.
 
@@ -119,7 +116,6 @@ def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[
 def _walk(
     directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path, guarded: bool = False
 ) -> int:
-    """Return a descriptor of ``parts`` below ``directory``, and close ``directory``. ``name``: path in an OSError."""
     left = list(reversed(parts))
     links = 0
     try:
@@ -159,7 +155,6 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
 
 
 def _step(part: str, directory: int, *, make: int) -> int:
-    """Return a descriptor of the directory or symbolic link ``part``. ``make``: as for :func:`open_directory`."""
     try:
         return os.open(part, _STEP, dir_fd=directory)
     except FileNotFoundError:
@@ -189,9 +184,6 @@ def _sync(directory: int) -> None:
     """Sync a directory, so that new, renamed and removed names survive a crash."""
     with closing(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)) as descriptor:
         os.fsync(descriptor)
-
-
-# Files in stores
 
 
 def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
@@ -306,9 +298,6 @@ def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
     return BadInputError(f"{what} belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
-# Files that the user names
-
-
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading. Do not block if the path is a pipe.
 
@@ -318,7 +307,6 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def _regular(descriptor: int, path: Path) -> BinaryIO:
-    """Return the file of a descriptor. If it is not a regular file, close the descriptor and raise BadInputError."""
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BadInputError("this is not a regular file", where=str(path), remedy="Copy the content to a file.")
@@ -477,7 +465,6 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 
 @contextmanager
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
-    """Yield the name of a new file with this content. Remove the file after the body, unless it was renamed."""
     name = f".strakes-{os.urandom(8).hex()}"
     descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
     try:

@@ -235,7 +235,6 @@ def wait_in_words(pid: int, thread: int) -> str:
 
 
 def _proc_text(place: str, name: str) -> str:
-    """Return the content of /proc/``place``/``name``; "" if it cannot be read."""
     try:
         return Path(f"/proc/{place}/{name}").read_text(errors="replace")
     except OSError:

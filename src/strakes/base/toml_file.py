@@ -69,7 +69,6 @@ class TomlFile:
 
 
 def _positions(text: str) -> Iterator[tuple[Keys, int]]:
-    """Yield the path of each table and key with its line number."""
     table: Keys = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -105,7 +104,6 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
 
 
 def _how_to_get(path: Path, kind: str) -> str:
-    """Return the remedy if a file cannot be read. For a missing file with the name of an example, name that example."""
     for name in () if os.path.exists(path) else example_names():
         example = shipped("examples") / name
         if example.name == path.name and (found := kind_of(example)) and found[0] == kind:
@@ -158,7 +156,6 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
 
 
 def _leaves(value: object) -> Iterator[object]:
-    """Yield all keys, and all values except tables and arrays, at any depth of a value."""
     if isinstance(value, dict | list):
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _leaves(each)

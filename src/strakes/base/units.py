@@ -89,7 +89,6 @@ def parse_count(text: str) -> float:
 
 
 def _significant(value: float) -> str:
-    """Return a number as text with at least three significant digits and no exponent: 1.23, 12.3, 123, 1,234."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -108,7 +108,6 @@ def _runs(configuration: Configuration, phase: str) -> bool:
 
 
 def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
-    """Yield the plan keys of each phase, in IO500's order."""
     geometry = {test: {**keys, "files": test, **_amounts(configuration, test)} for test, keys in _TESTS.items()}
     cache = {"cache": "drop-system"} if configuration.flag("global", "drop-caches", default=False) else {}
     for name, keys in PHASES.items():
@@ -129,7 +128,6 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
 
 
 def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
-    """Return a test's plan keys for amounts and directories, from its section of the configuration."""
     if test == "ior-hard":
         return {"segments": configuration.whole(test, "segmentcount", 10_000_000)}
     if test != "ior-easy":
@@ -148,7 +146,6 @@ def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
 
 
 def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[str, str] | None:
-    """Return the (section, key) that requests O_DIRECT by posix.odirect or by an option in API, or None."""
     for section in (phase, test):
         if configuration.text(section, "posix.odirect"):
             asked = configuration.flag(section, "posix.odirect", default=False)
@@ -158,7 +155,6 @@ def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[s
 
 
 def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[str, object]) -> dict[str, object]:
-    """Return the plan key for O_DIRECT. Raises BadInputError if O_DIRECT is requested, but impossible."""
     place = _asks_direct(configuration, name, test)
     transfer = phase.get("transfer_bytes")
     possible = isinstance(transfer, int) and transfer % 512 == 0
@@ -172,7 +168,6 @@ def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[s
 
 
 def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[str, object]:
-    """Return the plan keys for random reads of 4 KiB from the files of ior-easy."""
     key = "direct" if configuration.text(RANDOM, "direct") else "posix.odirect"
     direct = configuration.flag(RANDOM, key, default=_asks_direct(configuration, RANDOM, "ior-easy") is not None)
     size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES

@@ -72,7 +72,6 @@ def read(words: Sequence[str]) -> options.GivenCommand:
 
 
 def _common(command: options.GivenCommand) -> dict[str, object]:
-    """Return the plan keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why, remedy = f"{block} % {transfer}", f"For example: -b {max(1, block // max(1, transfer)) * max(1, transfer)}"
@@ -137,9 +136,9 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the plan key rank_shift: a rank reads the data of the rank that is this number of ranks away.
+    """Return the plan key rank_shift, the distance between the writer and the reader of data, in ranks.
 
-    With -C, -Q nodes of ``node`` ranks each plus ``further`` nodes (IOR adds one to check a write). With -Z, random.
+    IOR reads data of the node that is -Q nodes away (-C), and one node further to check a write, or random data (-Z).
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""
@@ -161,7 +160,6 @@ def _directories(command: options.GivenCommand) -> list[Path]:
 
 
 def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of an option, or of the options in directives (``-O KEY=VALUE,...``) or a script (``-f``)."""
     if name not in ("O", "f"):
         yield name, value
         return
@@ -184,7 +182,6 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _script(path: Path) -> str:
-    """Return the directives in an IOR script (-f). Raises BadInputError unless the script has exactly one test."""
     text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
     body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
     if body is None:

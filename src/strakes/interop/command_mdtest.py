@@ -53,7 +53,6 @@ def read(words: Sequence[str]) -> options.GivenCommand:
 
 
 def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield (option that requests the phase, plan keys) for each phase."""
     written, read, stride = command.size("w", "0"), command.size("e", "0"), command.whole("N", 0)
     if read and read != written and not command.flag("D"):
         raise options.wrong(

@@ -167,7 +167,6 @@ def given(
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (option, value) for each of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
     # getopt would accept abbreviated names, so check the names first.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
@@ -333,7 +332,6 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
 
 
 def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
-    """Return the phase with at most ``most`` bytes per rank, but at least one transfer."""
     if phase.segments > 1:
         return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
     transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)

@@ -40,7 +40,6 @@ def to_openmetrics(run: Run) -> str:
 
 
 def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield (metric, labels, value) of all samples of a run."""
     portrait = build_portrait(run)
     common = {
         "target": run.directories,

@@ -119,7 +119,6 @@ def read_file(path: Path) -> ResultFile:
 
 
 def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
-    """Yield (format or "", results, remedy) for each part of a text: tables, JSON objects and printed texts."""
     if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"the file is JSON with more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
@@ -148,7 +147,6 @@ def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
 
 
 def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Block, cut_line: int) -> list[Result]:
-    """Return the results in a block, without those that depend on the last word of ``cut_line``, if it is cut off."""
     results = list(_read(name, read(block), block))
     if block.first + len(block.lines) - 1 != cut_line:
         return results
@@ -161,7 +159,6 @@ def _read_lines(name: str, read: Callable[[Block], Iterator[Result]], block: Blo
 
 
 def _read(name: str, results: Iterator[Result], block: Block) -> Iterator[Result]:
-    """Yield the results of a reader. If it fails, yield ``block`` as unread and stop."""
     try:
         for result in islice(results, _MOST_RESULTS + 1):
             yield replace(result, form=name) if isinstance(result, Foreign) else result

@@ -59,7 +59,6 @@ def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: s
 
 
 def _again(foreign: Foreign) -> str:
-    """Return the strakes command that does the same work, or "" if there is no such command."""
     if foreign.tool == "io500":
         return "strakes run io500 CONFIG.ini"
     words = foreign.command.split(" ")
@@ -74,13 +73,11 @@ def _again(foreign: Foreign) -> str:
 
 
 def _ranks(foreign: Foreign) -> int:
-    """Return the number of ranks in a test, or 1 if it is unknown or varies."""
     ranks = {figure.settings.get("ranks") for figure in foreign.figures}
     (only,) = ranks if len(ranks) == 1 else (None,)
     return only if isinstance(only, int) else 1
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line of a test. The tools do not print mpiexec, so add it."""
     command, ranks = foreign.command, _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

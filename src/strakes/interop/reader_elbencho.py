@@ -25,7 +25,7 @@ _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
 # Column of the CSV -> key of the JSON.
 _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
-# Smaller rates in whole MiB/s have fewer than 3 digits.
+# MiB/s. elbencho prints whole MiB/s, so smaller rates have fewer than three digits.
 _COARSE_MIB = 100
 _OF_SERVICES = "{1} tables of {0} without a heading between them: tables of services"
 _Rates = dict[str, float | None]
@@ -159,7 +159,6 @@ def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], servic
 
 
 def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
-    """Yield a run for each command, from its phases. Commands without a rate are left out."""
     runs: dict[str, list[_Phase]] = {}
     for phase in phases:
         runs.setdefault(phase.command, []).append(phase)
@@ -177,7 +176,6 @@ def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
 
 
 def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
-    """Yield the figures of one operation, with the suffix -read or -write if some ranks read while others write."""
     settings = settings_of(phase.settings, {key: key for _, key in _SETTINGS.values()})
     mixed = any(rate for kind, rate in phase.rates.items() if kind.startswith("read "))
     for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):
@@ -213,7 +211,6 @@ def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float 
 
 TEXT = Printed(
     "elbencho text",
-    # Loggers put a prefix only before the first line of the heading.
     opens=re.compile(r" *(?:ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE|=+ =+ +=+ +=+ *$)"),
     table=re.compile(r" *[A-Z]\S*\s+Elapsed (?:ms|time)\s+:"),
     read=read_text,

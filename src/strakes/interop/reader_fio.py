@@ -34,7 +34,6 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
 
 
 def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the runs of fio in a JSON document: one run, or lists of runs that scripts collected under any key."""
     if "jobs" in document or "client_stats" in document:
         return [document]
     lists = (value for value in document.values() if isinstance(value, list))
@@ -42,7 +41,6 @@ def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _begun(run: Mapping[str, Any]) -> object:
-    """Return job names and start time of a run, which are equal in its intermediate results."""
     jobs = _jobs(run)
     elapsed = max((int(_number(job, "elapsed")) for job in jobs), default=0)
     names = [job.get("jobname") for job in jobs]

@@ -68,7 +68,6 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _row(line: str) -> tuple[str, str, str, str] | None:
-    """Return (phase, value, unit, further text) of a result line, or None for another line."""
     if match := _RESULT.match(line):
         return slug(match[2]), match[3], match[4].lower(), f"{match[1] or ''}{match[5]}"
     if match := _FIRST.match(line):
@@ -82,7 +81,6 @@ def _validity(text: str, phases: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def _missing(names: Collection[str], stated: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on the phases without a result if the file has no score, else an empty result."""
     missing = [phase for phase in table_of("io500")["phases"] if phase not in names]
     phases = f", and no result of {', '.join(missing)}" if missing else ""
     why = "the run did not finish, or only a part of it was copied"

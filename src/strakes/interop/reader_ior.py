@@ -16,7 +16,7 @@ _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
 # A launcher may put the rank before a row, even if the heading was copied without it.
 _RANK = r"^\s*(?:\d+:\s*)?"
 _ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
-# Any row of numbers, which is not from the summary, belongs to a table, even if the heading was not copied.
+# A result row of IOR has 7 to 10 numbers after the operation. It is recognised even without the table's heading.
 _FULL_ROW = re.compile(rf"{_RANK}(?:write|read)(?:\s+[\d.]+){{7,10}}\s*$")
 _BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
 _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
@@ -90,7 +90,6 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
 
 
 def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
-    """Split rates into tests, in which each operation occurs once, and yield the rates of each test."""
     test: dict[str, str] = {}
     for operation, rate in rates:
         if operation in test:
@@ -101,7 +100,6 @@ def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str
 
 
 def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
-    """Return the test in a list, which is empty if no rate is usable. ``rates``: (operation, MiB/s as text)."""
     settings = settings_of(facts, _SETTINGS)
     figures = [
         ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings)
@@ -118,7 +116,6 @@ def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: st
         version=facts.get("version", ""),
         when=time_of(facts.get("starttime") or facts.get("began") or facts.get("run began") or ""),
         command=facts.get("command line") or facts.get("command line used") or "",
-        # Of a relative path, use the directory that IOR printed (if any).
         path=file if file.startswith("/") else facts.get("path") or file,
         host=machine[1] if len(machine) > 1 else "",
         notes=(*notes, *([left_out] if unusable else [])),

@@ -60,7 +60,6 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    """Yield (operation, mean rate), and lines whose columns do not match the header as unread results."""
     # Columns are Max, Min, Mean and Std Dev. Newer versions repeat these for iterations; use the last.
     columns: list[str] = []
     for index, line in enumerate(table.lines):

@@ -91,7 +91,6 @@ def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
 
 
 def _shape(prefix: str) -> str:
-    """Return a pattern for the prefix with any numbers. Trailing spaces are optional, as in empty lines."""
     words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in prefix.split()]
     end = len(prefix) - len(prefix.rstrip())
     return rf" *{' +'.join(words)} {{0,{end}}}" if words else rf" {{1,{end}}}"

@@ -120,7 +120,6 @@ def read_stated(path: Path) -> Stated:
 
 
 def _capacity(key: str, value: Any) -> float:
-    """Parse a capacity. Raises BadInputError for zero or less, or for a rate in bytes without a unit."""
     if key == "bytes_per_s":
         if not isinstance(value, str):
             remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'

@@ -90,7 +90,6 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Sca
 def _told(
     run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
 ) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return a figure's measurement in a cell (None if only pilots ran), and the settings that identify the figure."""
     level = level_in(measured, cell, phase, visits, device)
     if level is not None:
         level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
@@ -98,7 +97,6 @@ def _told(
 
 
 def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return the same as ``_told`` for an imported result. A result without a number of ranks gives no measurement."""
     apart = {name: value for name, value in measured.settings.items() if name not in (*_SCALE_SETTINGS, "items")}
     ranks = _number(measured.settings.get("ranks"))
     if ranks is None:
@@ -110,7 +108,6 @@ def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setti
 
 
 def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
-    """Return whether every rank has an own directory on a single metadata target, and a fixed amount of work."""
     placed = cell.place.entries.values()
     by_hand = [place for place in placed if place.kind == "manual" and len(place.metadata_targets) == 1]
     ended = sum(sample.stopped_by == "amount" for sample in samples)

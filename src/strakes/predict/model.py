@@ -119,11 +119,9 @@ class Model:
         return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
-        """Convert between log time and log rate, in both directions. For a rate, return the log unchanged."""
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of the log rate at a scale, without the limits of components."""
         mean, covariance = self.prior([*self._scales, scale])
         noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
         middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))

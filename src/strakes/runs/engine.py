@@ -40,7 +40,7 @@ from strakes.targets.workspace import sweep
 
 # Seconds from the time limit of a plan until the engine is stopped. A working engine ends the plan at the limit.
 _OVERTIME_S = 10.0
-# Reason why an engine does not end: its system calls wait in the kernel and cannot be interrupted.
+# System calls that wait in the kernel for a dead server cannot be interrupted, not even by SIGKILL.
 NOT_ENDED = "even SIGKILL does not end it, because it waits for the file system"
 # Maximum seconds for a cancelled plan to end cleanly: it removes its files, perhaps on a slow file system.
 _CANCEL_S = 30.0
@@ -352,7 +352,7 @@ class Engine(ABC):
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Return whether all processes of an ended engine have exited. Only then can its files be removed."""
+        """Return whether all processes of an ended engine have exited, so that its files can be removed."""
         return True
 
     def _ranks_here(self, hello: Hello | None) -> list[int]:

@@ -19,13 +19,12 @@ from strakes.base.processes import wait_for_end
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _KEPT_LINES = 20
-# Maximum length of a line. Longer lines are read in pieces.
+# Maximum length of a line of the engine's output. Longer lines are read in pieces.
 _MOST_MESSAGE_BYTES = 64 << 20
 _MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
-# Element of the message queue that wakes receive().
 _WAKE: Mapping[str, Any] = {}
 
 Log = Callable[[str], None]

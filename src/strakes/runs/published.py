@@ -22,7 +22,6 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 256 << 20
 # Maximum number of JSON values in a file. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000
-# Parts of a file. Each corresponds to a file of a stored run.
 _PARTS = {"manifest": dict, "findings": dict, "cells": list, "visits": list, "events": list}
 
 

@@ -147,7 +147,7 @@ class Run:
         return rows
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        # Only a killed writer leaves an incomplete line, and complete runs have none. Cells are written atomically.
+        # Only a killed writer can leave an incomplete last line.
         whole = name == "cells" or self.manifest["status"] == "complete"
         return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
 

@@ -205,7 +205,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         raise
     except BaseException as error:
         visits = store.open(writer.id).visits
-        # A refusal after the pilot, for example for lack of space, is not a failure of the file system.
+        # A plan that is refused for lack of space, for example, is not a failure of the file system.
         refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
         if visits and not refused:
             writer.finish("failed")

@@ -158,7 +158,6 @@ class AppendFile:
             if self._durable:
                 os.fsync(self._descriptor)
         except BaseException as error:
-            # Remove an incomplete row, also after an interrupt, so that the next row begins a new line.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, before)
             if isinstance(error, OSError):

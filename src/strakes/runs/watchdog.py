@@ -24,9 +24,9 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# An outage is reported within 30 s: a Lustre client detects a dead machine after 13 to 16 s, so 13 s remain.
+# 13 s: a Lustre client detects a dead machine after 13 to 16 s, and outages must be reported within 30 s.
 LOST_FOR_S = 13.0
-# A Lustre client detects refused connections (unmounted target) immediately, so 28 s of the 30 s remain.
+# 28 s: a Lustre client detects refused connections (unmounted target) at once, and must report them within 30 s.
 REFUSED_FOR_S = 28.0
 # A command ends within 30 s of the report: 16 s in which servers may come back, 4 s to restore settings, 5 s for
 # blocked system calls, 5 s in reserve. In recorded fail-overs, targets were unavailable for 21 to 38 s.
@@ -144,7 +144,7 @@ class _Watchdog:
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
-                with suppress(OSError, ValueError):  # standard error is closed
+                with suppress(OSError, ValueError):
                     sys.stderr.write(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.\n")
                     sys.stderr.flush()
         if course.state == "over" and not self._stopping.is_set():
@@ -177,7 +177,7 @@ class _Watchdog:
 
 
 def _write(lines: Iterable[str]) -> None:
-    with suppress(OSError):  # standard error is closed
+    with suppress(OSError):
         os.write(2, "".join(f"{line}\n" for line in lines).encode())
 
 

@@ -48,7 +48,7 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # Read all files now, so that ``run`` has no rows of this writer.
+        # Runs read their files on first use. Read them now, before this writer appends rows.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property

@@ -78,7 +78,7 @@ def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
     best, enough = [answer.chosen], False
-    with suppress(BadInputError):  # Levels that are neither numbers nor sizes keep their order.
+    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
         options.sort(key=parse_bytes)
         smaller = options[: options.index(answer.chosen)]
         unclear = [one.option for one in answer.others if one.grade == "undecided"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 
 _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
-# Plotly's names of dashes and markers -> matplotlib's. Points with other markers are published values.
+# Names of dashes and markers in plotly -> their names in matplotlib.
 _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "solid": "-",
     "dash": "--",

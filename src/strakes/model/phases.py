@@ -290,7 +290,7 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Return the number of bytes that one rank adds."""
-        # The engine gives a rank that only reads a file of 256 pieces.
+        # For probes that only read, the engine creates a file of 256 blocks per rank.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 

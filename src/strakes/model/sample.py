@@ -173,7 +173,6 @@ class Sample(Record):
         >>> Sample("write", columns=columns, ranks=[[0, 0.0]], elapsed_s=0.5).skew() is None
         True
         """
-        # With several nodes, ``begun`` may be missing: the column of start times suffices.
         begun = self.begun or (Beginning() if len(self.nodes) > 1 else None)
         starts = self.column("start_s")
         if begun is None or not starts:

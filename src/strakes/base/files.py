@@ -313,7 +313,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")  # The file object closes the descriptor.
+    return os.fdopen(descriptor, "rb")
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
@@ -447,7 +447,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # Write to a device or pipe. Open a link /proc/PID/fd/N by name: the open file may have no path.
+        # A link /proc/PID/fd/N must be opened by its name, because the file behind it may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
         # With O_NONBLOCK, a pipe without a reader is an error (ENXIO) instead of an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

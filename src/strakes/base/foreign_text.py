@@ -15,15 +15,15 @@ from collections.abc import Sequence
 # Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# A user with a password before a host without a scheme, as in the source of a mount, also inside quotation marks. After
-# two slashes, a password can contain a slash. Lengths are limited to bound the matching time.
+# USER:PASSWORD@ in an address without a scheme, such as the source of a mount. After two slashes, the password can
+# contain a slash. Lengths are limited to bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# The value of an option or variable whose name says that it is secret. After -p, up to five digits are a port. Limited
-# lengths and word boundaries keep the matching time proportional to the length of the text, which may be hostile.
+# Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
+# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE)[\w.-]{0,200}=)(?!VALUE\b)

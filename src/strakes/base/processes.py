@@ -48,7 +48,7 @@ def secure_environment() -> None:
         os.environ["TZ"] = "UTC0"
         time.tzset()
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
-        os.environ["AWS_CA_BUNDLE"] = os.path.abspath(bundle)  # The engine starts in another directory.
+        os.environ["AWS_CA_BUNDLE"] = os.path.abspath(bundle)
     if "PATH" in os.environ:
         places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
         os.environ["PATH"] = os.pathsep.join(places) or os.defpath

@@ -61,7 +61,7 @@ class TomlFile:
         6
         """
         lines = dict(reversed(list(_positions(self.text))))
-        if (*keys, 0) in lines:  # an array of tables: use its first table
+        if (*keys, 0) in lines:
             return lines[(*keys, 0)]
         while keys and keys not in lines:
             keys = keys[:-1]

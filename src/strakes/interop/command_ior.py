@@ -154,7 +154,6 @@ def _directories(command: options.GivenCommand) -> list[Path]:
         remedy = "Give -F (one file for each task), or measure one file at a time."
         raise options.wrong("ior", "-o names several files, but without -F all tasks share one file", remedy=remedy)
     places = [options.place_of("ior", path.parent) for path in paths]
-    # Files in the same directory count once.
     different = list(dict.fromkeys(places))
     return different if len(different) == 1 else places
 

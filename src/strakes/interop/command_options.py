@@ -62,7 +62,7 @@ class Translation:
     """The plan of a command line. Ranks are assigned round-robin to ``directory`` and the directories ``beside`` it.
 
     ``measured``: phases that the tool would report. ``notes``: differences from the tool. ``fit``: function that
-    reduces amounts to the limits of the target. ``budget_s``: seconds that one run needs, if known.
+    reduces the plan to the capacity of the file system. ``budget_s``: duration of one run, if known.
     """
 
     plan: Plan

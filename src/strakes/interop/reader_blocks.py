@@ -17,7 +17,6 @@ _RATE = re.compile(
     r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b"
     r"|Throughput MiB/s +: +\d)"
 )
-# Times and rates have enough digits to differ between repetitions.
 REPEATED = "the row repeats an earlier one"
 
 
@@ -154,10 +153,10 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header, and as unread results those that are cut off or repeat a row with a rate.
+    """Yield the rows of a CSV with a header. Truncated rows and copies of earlier rows become unread results.
 
-    ``rates``: columns of rates. Skip repeated headers. The last column may be missing, or contain commas without
-    quotation marks.
+    ``rates``: columns of rates; rows without a rate may be equal. The last column may be missing, or contain commas
+    without quotation marks.
     """
     header = next(line for line in block.lines if line.strip())
     columns, seen = header.strip().split(","), {header}

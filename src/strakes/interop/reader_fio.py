@@ -18,9 +18,7 @@ _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read every run: bandwidth of reads, writes and trims, and operations per second under the same name with
-    ``-operations``. Skip intermediate results (--status-interval).
-    """
+    """Yield the runs, each with bandwidth and operations per second, without intermediate results of fio."""
     whole = [(document, document.value) for document in documents if not isinstance(document.value, str)]
     runs = [(document, run) for document, value in whole for run in _runs(value)]
     for (document, run), (_, later) in zip(runs, [*runs[1:], (None, None)], strict=False):

@@ -21,7 +21,7 @@ _CONTRADICTION = 3.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """Consistent measurements and limits. ``counters``, ``limits``: components whose counter or limit is omitted."""
+    """Measurements and stated limits. ``counters``, ``limits``: components whose counter or limit was wrong."""
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]

@@ -27,8 +27,8 @@ _NORMAL_END = 1.2816
 _DRAWS = 2000
 # Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
 _ROUNDING = 0.01
-# Decay length of a file system's difference in exponent, in the logarithm of ranks (a factor of 7.4 in ranks). Half and
-# twice the length change the errors on left-out systems by about 1 %.
+# Correlation length of the scaling exponent in log(ranks): 2 is a factor of 7.4 in ranks. Half or twice the length
+# changes forecast errors by about 1 % (cross-validation).
 _MEMORY = 2.0
 # Report a component as the first to saturate only if it is twice as likely as all others together.
 SURE = 0.67
@@ -158,7 +158,7 @@ def exponents(size: Array, deviation: float) -> Array:
 
 
 def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the value after ``values``; the last row of ``covariance`` belongs to it.
+    """Return mean and standard deviation of the next value. ``covariance``: of ``values`` and the next value.
 
     All values share an unknown constant with a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
     """
@@ -193,9 +193,9 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the scaling exponent of the last step that changed only ranks, and its error per unit of scatter.
+    """Return the scaling exponent of the last step that changed only ranks, and its standard error for a scatter of 1.
 
-    A decline counts as 0: it may end at the next size, and the population decides how far it goes on.
+    A falling rate counts as exponent 0, because it may rise again at the next size.
     """
     last = scales[-1]
     for place in range(len(scales) - 2, -1, -1):

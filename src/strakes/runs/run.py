@@ -98,7 +98,7 @@ class Run:
 
     @cached_property
     def visits(self) -> list[Visit]:
-        """Return the visits in chronological order."""
+        """Return the visits (executions of plans) in chronological order."""
         return self._each(partial(from_record, Visit), "visits")
 
     @cached_property

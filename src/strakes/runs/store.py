@@ -182,7 +182,7 @@ class Store:
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Set the status of the run if the body raises an exception. A run without measurements is discarded.
+    """Set the status of the run if the ``with`` block raises. A run without measurements is discarded.
 
     Raises InterruptedByUser for Ctrl-C, else the exception of the body.
     """

@@ -45,7 +45,7 @@ _last_acts: list[Callable[[], str]] = []
 
 @contextmanager
 def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
-    """Call ``act`` in the watchdog thread if the watchdog ends the process while the body runs, and print its text."""
+    """Before the watchdog ends the process inside the ``with`` block, call ``act`` and print the returned text."""
     _last_acts.append(act)
     try:
         yield
@@ -94,7 +94,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
 
 
 class Course:
-    """The course of an outage. States: "serving", "lost", "reported" (to the user) and "over" (no hope left)."""
+    """The course of an outage. States: "serving", "lost", "reported" (to the user) and "over" (the command ends)."""
 
     def __init__(self) -> None:
         self.state: Literal["serving", "lost", "reported", "over"] = "serving"

@@ -62,7 +62,7 @@ class RunWriter:
         replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
     def append_visit(self, *visits: Visit) -> None:
-        """Add finished visits. They are on the disk when the method returns."""
+        """Store finished visits (executions of plans). They are on the disk when the method returns."""
         with self._appending:
             self._visits.append(*map(to_record, visits))
 

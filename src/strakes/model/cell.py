@@ -41,7 +41,7 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# The main metrics. A phase has at most one of them, and any number of other metrics.
+# Metrics of results. A phase has at most one of them, and any number of other metrics, such as loads.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 # Metrics of the load of machines and accelerators. Reports show them in addition to the rates. The precision of a run
 # does not depend on them.

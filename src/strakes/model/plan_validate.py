@@ -120,7 +120,7 @@ def _definition(reference: str) -> Mapping[str, Any]:
 
 
 def _selected(value: object, forms: list[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return the alternative of a ``oneOf`` that the value's discriminator selects, so that errors are about it."""
+    """Return the alternative of a ``oneOf`` that the value's discriminator selects."""
     if not isinstance(value, dict):
         return {"type": "object"}
     resolved = [_definition(form["$ref"]) if "$ref" in form else form for form in forms]

@@ -156,7 +156,7 @@ def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
     return tuple(
         (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
         for one in fields(kind)
-        # Components of a layout are only displayed. Runs cannot set them, so they are not stored.
+        # The components of a composite layout are only displayed and not stored, because runs cannot set them.
         if one.init and (kind, one.name) != (Layout, "components")
     )
 

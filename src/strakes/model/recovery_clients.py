@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is injected.
 WATCH = "watch"
-# Seconds between the planned end of hanging clients and the end of the fault.
+# Seconds from the planned end of the clients, which may hang, to the end of the fault.
 _GRACE_S = 60.0
 
 

@@ -9,8 +9,8 @@ from strakes.base.foreign_text import without_secrets
 # Texts of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
-# Characters beyond the cut that are searched for secrets, because the end of a secret identifies it (USER:PASSWORD@).
-# Half the number would show the beginning of a longer secret.
+# Maximum characters of a secret. The text is searched for secrets this far beyond the cut, because a secret such as
+# USER:PASSWORD@ is only recognised by its end.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 

@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Other kinds of files. The first matching pattern decides. No pattern matches blanks across lines, because that would
-# take time proportional to the square of their number.
+# Other kinds of files. The first matching pattern decides. Patterns do not match white space across lines, because
+# that would take time proportional to the square of its length.
 OTHER_KINDS = {
     "darshan-parser": FileKind(
         "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"

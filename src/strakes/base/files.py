@@ -67,7 +67,7 @@ def owner_of(descriptor: int) -> int:
 
     status = os.fstat(descriptor)
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
-    about = (ctypes.c_long * 32)()  # Larger than a struct statfs. The first member is the type.
+    about = (ctypes.c_long * 32)()  # larger than a struct statfs, whose first member is the type (statfs(2))
     # Only root can mount FUSE file systems with a device (fusermount3(1)). A FUSE server can refuse fstatfs().
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
@@ -411,7 +411,7 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # The links form a circle, so replace one of them.
+    with _directory(path.parent) as directory:  # Links that form a circle have no target, so replace one.
         _replace(path.name, content, None, directory)
 
 
@@ -429,7 +429,7 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
-    """Write a file and return None. If the name is a trusted link, only return the target of the link.
+    """Write a file, or return the target if the name is a link that can be trusted.
 
     The name is looked up once, because the owner of the directory could replace the file between two look-ups.
     """
@@ -471,7 +471,7 @@ def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            # Not by name, because the owner of the directory could have replaced the file by a link.
+            # Use the descriptor, because the owner of the directory could have replaced the name by a link.
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         yield name

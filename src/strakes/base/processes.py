@@ -90,7 +90,7 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
     """
     try:
         ended = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):  # Linux before 5.3, or the exit status was already collected.
+    except (AttributeError, OSError):  # pidfd_open(2) needs Linux 5.3 and a child that was not reaped.
         return child.wait(timeout_s)
     with closing(ended):
         poll = select.poll()
@@ -103,7 +103,7 @@ def engine_path() -> Path:
     """Return the path of the engine: $STRAKES_ENGINE if set, else the engine inside the package."""
     if chosen := os.environ.get("STRAKES_ENGINE"):
         return Path(chosen)
-    # An editable installation has one directory with the sources and one with the built files.
+    # An editable installation has one directory for the sources and another one for the built engine.
     places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
     return next(filter(Path.exists, places), places[0])
 

@@ -66,7 +66,7 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return key -> value, the pattern's two groups in each matching line. Of equal keys, the first one counts."""
+        """Return the pattern's two groups as a dictionary, an item per matching line. The first of equal keys wins."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:

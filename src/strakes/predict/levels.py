@@ -111,13 +111,13 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels with the same work per operation as ``outermost``, without levels that a cache answered."""
+        """Return the uncached measurements with the same work per operation as the one at the largest scale."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels that ``comparable`` leaves out."""
+        """Return the measurements that a cache answered, or whose operations did different work."""
         return tuple(level for level in self.levels if level not in self.comparable)
 
     @property

@@ -10,7 +10,7 @@ from strakes.base.errors import MeasurementError
 from strakes.model.record import from_record
 from strakes.model.sample import Sample
 
-# How a plan ended. failed: file system error. refused: invalid plan. limit: not in time. died: the engine died.
+# How a plan ended. failed: file system error. refused: invalid plan. limit: time limit. died: the engine died.
 PlanEnd = Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
 
 _NEEDED = {"phase", "operation", "bytes", "operations", "elapsed_s", "bytes_per_s", "operations_per_s", "stopped_by"}

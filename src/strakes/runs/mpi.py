@@ -96,7 +96,7 @@ class MpiEngine(Engine):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:
             return super()._lost(hello)
-        # Ignore the parent processes of ranks, which launchers report as well.
+        # Launchers also report the parent processes of ranks; ignore these.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )

@@ -17,7 +17,7 @@ class Place:
     directory. ``entries``: required for subdirectories, by their names in the engine (``items.0.tree``). ``kept``: name
     of a directory for all executions of the plan, where pools of files can grow; without a name, each execution gets a
     new directory. ``drawn``: each block gets a new directory, so that placement by a hash varies between blocks. It is
-    created one block ahead, because the file system may take time to move it.
+    created one block before its use, because the file system may take time to move it to its server.
     """
 
     target: Literal["", "against"] = ""

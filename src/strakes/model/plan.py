@@ -114,7 +114,7 @@ class Plan:
             if isinstance(phase, SmallFilesPhase):
                 key = (phase.files, "pool")
                 before, added = there.get(key, 0), cost(phase, ranks)
-                # Assume that transactions at most double a pool.
+                # A phase of transactions (as in Postmark) is assumed to double a pool of files at most.
                 there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
                 peak = max(peak, sum(there.values()))
                 if phase.mode == "remove":

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
 _LOOK_S = 0.3
-_SAMPLES = 30  # Samples of the number of running threads. The variance is proportional to 1 / samples.
+_SAMPLES = 30  # Number of samples of the running threads. The variance of their mean is proportional to 1 / samples.
 
 
 class OtherPrograms(NamedTuple):

@@ -62,7 +62,7 @@ FORMATS = (*(name for name, _, _ in (*TABLES, *JSON)), *(tool.name for tool in P
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 # Tools end every line. A file that ends in a number without a line end may have been cut off within the number.
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
-# Lines that IOR and mdtest print once in a run.
+# Lines that IOR and mdtest print once per run.
 _ONCE = (re.compile(r"(?m)^ *Command line(?: used)? *:.*$"), re.compile(r"(?m)^ *mdtest-\S+ was launched .*$"))
 # A file with a zero byte among its first 4,096 bytes is sparse or binary, and not a result.
 _BEGINNING_BYTES = 4096

@@ -22,7 +22,7 @@ _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(IOPS|(?:MiB|MB|[A-Z][a-z]+)(?=/s))(?:/s)?(?: (write|read))?$")
 _BLOCK_SIZE = re.compile(r" (?:-[a-zA-Z]*b ?|--block[ =])(\S+)")
 _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
-# Column of the CSV -> key of the JSON.
+# Column of elbencho's CSV -> key in its JSON.
 _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 # MiB/s. elbencho prints whole MiB/s, so smaller rates have fewer than three digits.
@@ -132,7 +132,7 @@ def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], servic
     ``tables``: rows of the coordinator's and the services' tables. The coordinator's total is the sum of the services'
     totals. Rows may be mixed, because all write to the same log. Rates that match the total and a time are then used.
     """
-    # With --dirstats, rates of directories follow the rates of files.
+    # With --dirstats, elbencho prints the rates of directories after those of files.
     rates = [dict(reversed(table)) for table in tables]
     is_mixed = any(
         kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)
@@ -203,7 +203,7 @@ def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float 
         return mib_per_s
     with suppress(BadInputError):
         block_mib = parse_bytes(size) / MIB
-        # elbencho drops the decimals of both.
+        # elbencho truncates MiB/s and IOPS to whole numbers.
         if -block_mib < iops * block_mib - printed < 1:
             return iops * block_mib
     return mib_per_s

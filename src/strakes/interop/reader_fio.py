@@ -77,7 +77,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
     for settings, same in together.values():
         for direction in ("read", "write", "trim", "mixed"):
             sides = [job[direction] for job in same if job.get(direction)]
-            # Before fio 3.0, these two keys did not exist, and io_bytes was in KiB.
+            # fio before 3.0 has neither io_kbytes nor bw_bytes, and its io_bytes is in KiB.
             units = [1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB for side in sides]
             moved = [_number(side, "io_bytes") * unit for side, unit in zip(sides, units, strict=True)]
             stated = [_number(side, "bw_bytes") or _number(side, "bw") * KIB for side in sides]
@@ -112,6 +112,6 @@ def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, S
         with suppress(BadInputError, KeyError):
             settings[name] = parse_bytes(str(settings[key]))
             del settings[key]
-    # With fio servers, an additional job is the sum of the others. It has the name of the last host.
+    # With several servers, fio adds a job with the sum of all others and the name of the last host.
     has_host = "hostname" in job and job.get("jobname") != "All clients"
     return settings | ({"host": str(job["hostname"])} if has_host else {})

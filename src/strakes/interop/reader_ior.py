@@ -23,11 +23,10 @@ _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
 _MAX = re.compile(rf"{_RANK}Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
-# A row of the summary: operation, maximum, minimum, mean, and at least ten more columns.
+# Row of IOR's summary: operation, maximum, minimum, mean, and at least ten more columns.
 _MEAN = re.compile(rf"{_RANK}(write|read)(?:\s+\S+){{2}}\s+(\S+)(?:\s+\S+){{10,}}\s*$")
 _MEAN_ONLY = "the file holds only the mean of the repetitions (Summary of all tests)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
-# Patterns of the JSON summary.
 _TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
 _RESULT = re.compile(r'\{[^{}]*"access"\s*:[^{}]*\}')
 _JSON_OPTIONS, _JSON_PARAMETERS = (
@@ -42,7 +41,7 @@ def read_text(block: Block) -> Iterator[Result]:
     head, tests = block.parts(next(first_lines, _HEADER).match)
     if any(map(_FULL_ROW.match, head.lines)):
         tests.insert(0, head)
-    # Old versions print one table header for all tests.
+    # Old versions of IOR print one table header for all tests.
     has_header = any(map(_HEADER.match, head.lines)) or bool(_FULL_ROW.match(block.lines[0]))
     for test in tests or [block]:
         has_header = has_header or any(map(_HEADER.match, test.lines))
@@ -81,7 +80,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
         return
     found = _test(rows, facts)
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        # If rows are missing, an operation may occur only in the summary.
+        # In a result that was copied without its rows, only IOR's summary has the rates.
         known = {operation for operation, rate in rows if number(rate)}
         lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]

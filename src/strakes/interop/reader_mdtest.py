@@ -60,7 +60,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    # Columns are Max, Min, Mean and Std Dev. Newer versions repeat these for iterations; use the last.
+    # mdtest prints the columns Max, Min, Mean and Std Dev. Newer versions repeat them for iterations; use the last.
     columns: list[str] = []
     for index, line in enumerate(table.lines):
         if _TIMES.match(line):
@@ -85,7 +85,7 @@ def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
 
 
 def _paths(text: str, command: str) -> str:
-    """Return the directories, separated by @. Prefer -d of the command line, because some versions print only one."""
+    """Return the directories from mdtest's option -d or its lines "Path:", separated by @."""
     asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
     paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
     return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)

@@ -71,7 +71,6 @@ class Against(Study):
         return figures
 
     def _with_both(self, figure: Figure, results: Results) -> Figure:
-        """Return a figure of side A with the corresponding series of side B added."""
         measured = {cell.id for cell in results.measured if cell.estimate is not None}
         others = []
         for line in figure.series:
@@ -154,7 +153,6 @@ class Against(Study):
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
-        """Return the results of one side, under the inner study's name and without the setting of --knob."""
         changed = {name for a, b in self._pairs(results)[:1] for name, _ in a.settings.items() ^ b.settings.items()}
         own = tuple(
             replace(

@@ -123,7 +123,6 @@ class ClientScaling(Study):
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
-        """Return the finding on the needed rate. It is "unknown" after a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         need = gettext(
             "{clients} clients with {files} files an hour each, {rate} a second in all (required by StorNext in 2011)",

@@ -86,10 +86,6 @@ class DataPerProcess(Study):
         return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
-        """Return the finding on the data size at which the page cache held less than half of the data before reads.
-
-        The verdict is "unknown" if the cached share cannot be read: the size of the RAM does not replace it.
-        """
         evidence = results.ids(cached)
         shares = [
             (format_bytes(float(cell.settings["data_bytes"])), share)
@@ -134,7 +130,6 @@ class DataPerProcess(Study):
 
 
 def _levels(context: Context) -> list[int]:
-    """Return the data sizes per rank in bytes, at most --data-per-rank if given."""
     if context.data_per_rank is None:
         return list(_LEVELS)
     asked = context.amount_bytes(1, PER_RANK_STEP)
@@ -142,7 +137,6 @@ def _levels(context: Context) -> list[int]:
 
 
 def _resident_share(cell: Measured) -> float | None:
-    """Return the median share of the data in the page cache before the read, or None if the share is unknown."""
     known = [
         seen.sample.cache.resident_before_bytes / seen.sample.bytes
         for seen in cell.observations

@@ -104,7 +104,6 @@ def time_client() -> float:
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
-    """Return whether to keep the files of this trial. If so, remove those of the previous trial."""
     # Never keep objects in an S3 store, because they are not removed with the workspace.
     if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
         return False

@@ -109,14 +109,12 @@ class TargetWatch:
 
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
-    """Return the counters with names that all file systems share. Zeros are kept: they show an unused target."""
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
 
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
-    """Return the interruption with the number of evicted clients. ``whole``: also with the times by the server."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
         return interruption  # of an earlier interruption
     if interruption.evicted_clients is None:

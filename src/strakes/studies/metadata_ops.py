@@ -75,7 +75,6 @@ class MetadataOps(Study):
                     yield self._cell(context, ranks, directory, most=most)
 
     def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
-        """Return a cell with all operations (--full), with the six of mdtest (``most``), or with three of these."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
         # The removal must not stop early: the engine only creates a set of files again if no file of it is left.
@@ -130,7 +129,6 @@ class MetadataOps(Study):
         return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """Return figures of the rates of mdtest's six operations by number of ranks, as in published figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
@@ -145,7 +143,6 @@ class MetadataOps(Study):
         ]
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
-        """Return findings on the device utilisation during mdtest's six operations and during creates with fsync."""
         cells = results.beside("device_busy", directory="unique", ranks=ranks)
         cells = [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
         if not cells:
@@ -225,6 +222,5 @@ class MetadataOps(Study):
 
 
 def _in_order(name: str, cells: Sequence[Measured]) -> Series:
-    """Return a series with a category for each operation, in execution order."""
     order = [*OPERATIONS, *_TITLES.values()]
     return bars(name, sorted(cells, key=lambda cell: order.index(str(cell.settings["operation"]))))

@@ -168,7 +168,6 @@ class NamespaceScaling(Study):
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Return findings on the requests of each target, by counters of servers or, without these, of the client."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -210,7 +209,6 @@ class NamespaceScaling(Study):
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return a text on the expected imbalance of placement by a hash, or "" if it is below 10 %."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED_SHARE:
         return ""
@@ -232,11 +230,6 @@ _Run = tuple[int, str, float]
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str], dict[str, float]]:
-    """Return trial -> target -> requests, the targets that once lacked a count, and the sums of all others.
-
-    A trial is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` targets
-    have a count, or if all counts are zero.
-    """
     known = {
         name
         for seen in cell.observations
@@ -269,12 +262,10 @@ def _served_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _sent_requests(counters: Mapping[str, float]) -> float | None:
-    """Return the requests that the client sent to a target. None for counters of a mount, which are of calls."""
     return counters.get(f"{CLIENT}md.requests")
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """Return the cells of an operation and placement by number of targets. Both placements share the first cell."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1
@@ -283,6 +274,5 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
 
 
 def _six(results: Results, way: str, number: int) -> list[Measured]:
-    """Return the cells of the six operations with a placement and number of targets. Empty if a cell is missing."""
     cells = results.where(placement=way, metadata_targets=number)
     return cells if len(cells) == len(SIX) else []

@@ -109,7 +109,6 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """Return the state with the load one step lower. Operations under the higher load are forgotten."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
@@ -326,7 +325,6 @@ class Neighbour:
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
-        """Process new operations of the probe. Return whether the load must be reduced."""
         now_s = time.time()
         new = self._probe.take()
         self._all += new
@@ -349,7 +347,6 @@ class Neighbour:
         return False
 
     def _rest(self) -> None:
-        """Wait until a cancelled trial has no more effect, so that it does not count against the next trial."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)

@@ -137,6 +137,5 @@ def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def _rate(rows: Sequence[Mapping[str, float]]) -> float:
-    """Return the operations per second of a node, summed over its ranks."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0

@@ -97,7 +97,6 @@ class Overview(Study):
         priority: int = 1,
         layout: Layout | None = None,
     ) -> Cell | SkippedCell:
-        """Return a cell that writes and reads ``total`` bytes. It is skipped if a rank would have too few requests."""
         ranks = ranks or context.team
         each = total // ranks
         if FEWEST_CALLS * size > each or each % size:
@@ -258,7 +257,6 @@ def with_advised(headlines: Sequence[Headline], results: Results, answers: Seque
 
 
 def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
-    """Return the rate of a cell as a headline. The text has the number of processes if it is not the usual one."""
     levels = cell.settings
     texts = _DIRECT_RATES if levels.get("io") == "direct" else _RATES
     size = format_bytes(float(levels.get("transfer_bytes", 0)))
@@ -272,13 +270,11 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    """Return the total bytes of each cell. If possible, the largest request divides the bytes per rank."""
     each = context.amount_bytes(context.team)
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
 
 def _usual_ranks(results: Results) -> Setting:
-    """Return the usual number of ranks, taken from the first measured cell."""
     return next((cell.settings["ranks"] for cell in results.measured), 0)
 
 

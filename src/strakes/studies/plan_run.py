@@ -66,7 +66,6 @@ class PlanRun(Study):
         return [*self._fed(results), *self._hints(results)]
 
     def _fed(self, results: Results) -> Sequence[Finding]:
-        """Return the accelerator utilisation of each epoch (training phase) as a finding."""
         findings = []
         for cell in results.beside("utilisation"):
             estimate = cell.estimate
@@ -84,7 +83,6 @@ class PlanRun(Study):
         return findings
 
     def _hints(self, results: Results) -> Sequence[Finding]:
-        """Return findings on the hints that the I/O library reported for files. Files with equal hints share one."""
         told: dict[str, list[Measured]] = {}
         for cell in results.where():
             hints = cell.observations[-1].sample.effective.get("hints", {}) if cell.observations else {}
@@ -117,7 +115,6 @@ class PlanRun(Study):
 
 
 def _cached(cell: Measured) -> str:
-    """Return a text on the share of an epoch's data in the page cache, or "" if it is negligible."""
     shares = [
         seen.sample.cache.resident_before_bytes / seen.sample.cache.file_bytes
         for seen in cell.observations
@@ -135,7 +132,6 @@ def _cached(cell: Measured) -> str:
 
 
 def _metrics(phase: WholePhase) -> tuple[Metric, ...]:
-    """Return the metrics of a phase. An epoch has two: samples per second, and accelerator utilisation."""
     if isinstance(phase, TrainingPhase) and phase.operation == "train":
         return ("operations_per_s", "utilisation")
     by_operation = isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase)

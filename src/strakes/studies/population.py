@@ -109,7 +109,6 @@ class Population(Study):
         return [self._size(cells, results), *(more if len(cells) > 1 else ())]
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """Return a finding that compares the number of created files with the planned number."""
         made = _created(cells)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         if made >= planned:
@@ -121,7 +120,6 @@ class Population(Study):
         return self.finding("size", text, "inconclusive", results.ids(cells), needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Return a finding on level shifts in the series of the rates of all rounds."""
         values = [value for cell in cells for value in cell.by_block().values()]
         totals = [0.0, *(float(cell.settings["files"]) for cell in cells)]
         steps = zip(cells, pairwise(totals), strict=True)
@@ -160,7 +158,6 @@ class Population(Study):
         ]
 
     def _load(self, results: Results) -> list[Finding]:
-        """Return findings that compare iowait and server memory in the first step and in the last step."""
         findings = []
         for metric, message in (("iowait", _WAITING), ("servers_memory", _MEMORY)):
             seen = results.beside(metric)
@@ -177,7 +174,6 @@ class Population(Study):
         return findings
 
     def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Return a finding that compares the rate of removing all files with the rate of creating them."""
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:

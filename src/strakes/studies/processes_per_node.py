@@ -61,7 +61,6 @@ class ProcessesPerNode(Study):
             yield from self._by_targets(context)
 
     def _by_amount(self, context: Context) -> Cells:
-        """Return the cells of the published table: all data sizes per process with all numbers of processes."""
         stripes = context.striping
         layout = None
         if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
@@ -76,7 +75,6 @@ class ProcessesPerNode(Study):
                 yield self.cell(context, key, settings, phases, WRITE_AND_READ, layout=layout, priority=2)
 
     def _by_targets(self, context: Context) -> Cells:
-        """Return two cells with the same work: one on a single data target, one on all data targets."""
         parts = context.description or Description("", "")
         if len(parts.data_targets) < 2:
             yield self.skipped("fewer than two data targets are visible here", on=_ALONE)
@@ -147,5 +145,4 @@ class ProcessesPerNode(Study):
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:
-    """Return the cells with the fixed total of data and the default layout."""
     return [cell for cell in results.where(operation=operation) if not cell.settings.keys() & {"data_bytes", "on"}]

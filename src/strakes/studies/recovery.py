@@ -119,7 +119,6 @@ class RecoveryStudy(Study):
         return [*self._forecast(results), self._nothing_lost(results)]
 
     def _forecast(self, results: Results) -> list[Finding]:
-        """Return the forecast of the last client's wait. It is along a line, as the published times grow linearly."""
         cells = _by_clients(results, _LAST)
         if len(cells) < 2:
             return []
@@ -146,7 +145,6 @@ class RecoveryStudy(Study):
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 
     def _nothing_lost(self, results: Results) -> Finding:
-        """Return the finding whether every acknowledged file survived all drills."""
         cells = results.where(who=_LAST)
         drills = [seen.sample for cell in cells for seen in cell.observations]
         total = {
@@ -181,6 +179,5 @@ class RecoveryStudy(Study):
 
 
 def _by_clients(results: Results, who: str) -> list[Measured]:
-    """Return the waits by number of clients, with the fewest files created before the fault."""
     files = results.levels("files")
     return results.where(who=who, files=files[0]) if files else []

@@ -129,7 +129,6 @@ class ReplicationCost(Study):
         return self.estimated(identifier, text, (cell.id,), interval, of, "bytes", gettext(NARROWER))
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return the published calculation, repeated with the measured bytes per file."""
         synced = [cell for cell in results.where(operation=_SYNCED) if _bytes_per_file(cell)]
         if not synced:
             return []
@@ -149,7 +148,6 @@ class ReplicationCost(Study):
         return [self.finding("arithmetic", f"{text} {replication_disagreement()}", "measured", results.ids(synced))]
 
     def _table(self, results: Results) -> list[Finding]:
-        """Return findings for rows of the published table: seconds until a batch is on the device and on the peer."""
         published = MEASURED_S
         rows: list[Finding] = []
         batches: list[tuple[float, float]] = []
@@ -199,7 +197,6 @@ def _by_ranks(cell: Measured) -> str:
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
-    """Return the sent bytes per file of each trial in which the device counted them."""
     if cell.settings["operation"] == _WAIT:
         return []
     sent = [

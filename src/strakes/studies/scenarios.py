@@ -20,13 +20,6 @@ from strakes.targets.description import Layout
 
 
 class _Scenario(Study):
-    """A study that compares an application's usual way of I/O with alternative ways.
-
-    A way is a name, or the number of ranks per node that do I/O. ``names``: way -> label ("0": the usual way).
-    ``numbers``: labels for numbers of ranks (key: whether several nodes take part). ``titles``: operation -> title of
-    the question. ``striped``: ways that are also measured with one stripe and with stripes on all data targets.
-    """
-
     source = "S1"
     names: ClassVar[Mapping[str, str]]
     numbers: ClassVar[Mapping[bool, tuple[str, str]]]
@@ -42,7 +35,6 @@ class _Scenario(Study):
         """Return the settings, the phases and the measures for a way of I/O."""
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each way of I/O, and a cell for each ``striped`` way with each stripe count."""
         for way in self.ways(context):
             yield self._cell(context, way, None)
         if context.striping is None or context.striping.data_targets < 2:
@@ -63,7 +55,6 @@ class _Scenario(Study):
         return self.cell(context, f"{way}-on-{stripes}", settings, phases, measures, layout=layout)
 
     def label(self, cell: Measured, results: Results) -> str:
-        """Return the label for the way of I/O of a measured cell."""
         name, _, stripes = _key(cell).partition("-on-")
         if name in self.names:
             way = gettext(self.names[name])
@@ -72,14 +63,12 @@ class _Scenario(Study):
         return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
 
     def bars(self, results: Results) -> list[Series]:
-        """Return a series of bars for each operation, with one bar for each way of I/O."""
         return [
             bars(gettext(operation), results.where(operation=operation), lambda cell: self.label(cell, results))
             for operation in self.titles
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "Which way is fastest?" and, for each alternative, "How much faster is it than the usual way?"."""
         questions = []
         for operation, title in self.titles.items():
             options = [(self.label(cell, results), [cell]) for cell in results.where(operation=operation)]

@@ -92,7 +92,6 @@ class SmallFiles(Study):
         ]
 
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
-        """Return the finding that compares the files per hour of a cell with the need of the published system."""
         assert cell.estimate is not None
         needed, scale, evidence = NEEDED_PER_HOUR / 1e6, HOUR_S / 1e6, (cell.id,)
         statement = ngettext(

@@ -113,10 +113,6 @@ class StripingStudy(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, int]]:
-    """Return file size, stripe count and stripe size of each cell. As published, one factor varies at a time.
-
-    Stripe counts vary at a stripe size of 1 MiB, stripe sizes with one stripe on each data target.
-    """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     stripes = [size for size in _STRIPES if size % unit == 0]
     levels = []
@@ -129,7 +125,6 @@ def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, i
 
 
 def _along(results: Results, operation: str, size: Setting, factor: str) -> list[Measured]:
-    """Return the cells of one file size in which only ``factor`` varies, in ascending order of its levels."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
         cells = [cell for cell in cells if cell.settings["stripe_bytes"] == _USUAL_STRIPE]

@@ -141,7 +141,6 @@ class Context:
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        """Return the bytes or files that one phase can create. Long phases create more for faster later phases."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def write_and_read(

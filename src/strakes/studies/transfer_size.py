@@ -69,10 +69,6 @@ class TransferSize(Study):
         yield from self._striped(context, amount)
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
-        """Return buffered cells with files striped over all data targets. Empty with fewer than two targets.
-
-        On a single data target, the stripe size would have no effect.
-        """
         if context.striping is None or context.striping.data_targets < 2:
             return []
         transfers = _FULL_LEVELS if context.full else _STRIPED_TRANSFERS
@@ -154,7 +150,6 @@ class TransferSize(Study):
         return questions
 
     def _on_stripes(self, operation: str, results: Results) -> list[Question]:
-        """Return the question "Which stripe size is enough?" for the smallest and for the largest transfers."""
         striped = [cell for cell in results.where(operation=operation) if "stripe_bytes" in cell.settings]
         transfers = sorted({float(cell.settings["transfer_bytes"]) for cell in striped})
         return [
@@ -171,7 +166,6 @@ class TransferSize(Study):
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
-    """Return the priority of a cell. In a survey, small and large calls come first, also large ones with O_DIRECT."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
     # If a client cache answers buffered reads, only O_DIRECT shows which transfer size is enough.
@@ -181,5 +175,4 @@ def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
 
 
 def _usual(results: Results, operation: str, io: str) -> list[Measured]:
-    """Return the cells of an operation with the default layout, buffered or with O_DIRECT (``io``)."""
     return [cell for cell in results.where(operation=operation, io=io) if "stripe_bytes" not in cell.settings]

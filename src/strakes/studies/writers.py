@@ -100,7 +100,6 @@ class Writers(Study):
 
 
 def _groups(results: Results) -> list[list[Measured]]:
-    """Return the cells in groups that differ only in the number of writers."""
     groups: dict[tuple[Setting | None, ...], list[Measured]] = {}
     for cell in results.where():
         others = tuple(cell.settings.get(name) for name in ("data_bytes", "ranks", "stripe_count"))
@@ -109,7 +108,6 @@ def _groups(results: Results) -> list[list[Measured]]:
 
 
 def _title(cell: Measured) -> str:
-    """Return a title for the work of a cell, without the number of writers."""
     return gettext(
         "{size} of each of {ranks} ranks, stripe count {stripe_count}"
         if "stripe_count" in cell.settings

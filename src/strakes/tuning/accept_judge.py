@@ -73,12 +73,10 @@ class _Evidence:
     command: str
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
-        """Return the figure (series over clients or ranks) that contains a cell, or None."""
         figures = [one for one in self.figures if one.study == cell.study]
         return next((one for one in figures if one.settings.items() <= cell.settings.items()), None)
 
     def scale_of(self, cell: Measured) -> Scale:
-        """Return the numbers of clients and ranks of a measured cell."""
         ranks = int(float(cell.settings["ranks"]))
         levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
         return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
@@ -94,8 +92,6 @@ class _Capacity:
 
 @dataclass(frozen=True)
 class _Rate:
-    """A needed rate and the cells that measured it. Measured rate * ``scale`` is in ``unit``."""
-
     need: Need
     wanted: str
     cells: Sequence[Measured]
@@ -133,7 +129,6 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
 
 
 def _asked(need: Need, results: Results) -> _Rate:
-    """Return the rate that a need requires, and the cells that measured this rate."""
     cells = [cell for cell in results.of_study(need.study).where() if cell.settings.get("directory") != "shared"]
     cells = [cell for cell in cells if not need.operation or cell.settings["operation"] == need.operation]
     by = f" by {counted(need.clients, 'client')}" if need.clients else ""
@@ -157,7 +152,6 @@ def _asked(need: Need, results: Results) -> _Rate:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Judge a need by the rate at the requested number of clients or, without a number, by the best measured rate."""
     if not asked.cells and evidence.command:
         return asked.answer(UNKNOWN, "this run did not measure it", f"To decide it: {evidence.command}")
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
@@ -186,7 +180,6 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
-    """Return the best rate of the cells as text, when none has enough runs for an interval."""
     seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
     if not seen:
         return "not measured often enough"
@@ -198,11 +191,6 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
 
 
 def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by_ranks: bool) -> Scale | None:
-    """Return the largest measured scale if the rate has levelled off there, else None.
-
-    It has levelled off if the interval of its ratio to a smaller scale does not exceed GOOD_ENOUGH. ``by_ranks``:
-    compare numbers of ranks instead of clients.
-    """
     best: dict[int, Measured] = {}
     for cell in sorted(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0):
         scale = evidence.scale_of(cell)
@@ -222,10 +210,6 @@ def _where_levelled_off(measured: Sequence[Measured], evidence: _Evidence, *, by
 def _out_of_reach(
     asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence, *, local: bool
 ) -> Answer | None:
-    """Return a FAIL if even proportional growth with the number of clients would not meet the need, else None.
-
-    ``local``: ranks count as clients.
-    """
     if any(map(held_back, measured)):
         return None
     scales = {cell.id: evidence.scale_of(cell) for cell in measured}
@@ -244,7 +228,6 @@ def _out_of_reach(
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
-    """Judge a need by a single measured cell."""
     estimate, scale = cell.estimate, evidence.scale_of(cell)
     assert estimate is not None and estimate.low is not None and estimate.high is not None
     span = f"{asked.show(estimate.low)} - {asked.show(estimate.high)}"
@@ -265,10 +248,6 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Judge the rate at a number of clients by a cell with exactly this number or, without one, by a forecast.
-
-    A cell with more clients is no evidence, because fewer clients can have a lower rate.
-    """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:
         return asked.answer(UNKNOWN, "no number of clients was measured", "Give a larger --budget.")

@@ -80,7 +80,6 @@ def _need(entry: Any, where: str) -> Need:
 
 
 def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes in the keys of a need, each with a remedy."""
     kind = entry.get("kind")
     if kind not in get_args(Kind):
         yield f"not a kind of need: {kind!r}", f"One of: {', '.join(_KEYS)}."

@@ -189,7 +189,6 @@ def _fields(
 
 
 def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
-    """Yield each contradiction in a description: the keys at fault, the reason, and the remedy."""
     if app.ranks_per_node > app.ranks:
         why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
         yield ("ranks_per_node",), why, "ranks is the number of ranks on all nodes together."
@@ -248,7 +247,6 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
 
 
 def _lines(value: App | AppPhase, keys: Mapping[str, _Key]) -> Iterator[str]:
-    """Yield a line of TOML for each key whose value is not the default."""
     defaults = {field.name: field.default for field in fields(value)}
     for name, key in keys.items():
         member = getattr(value, key.field)

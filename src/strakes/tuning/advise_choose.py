@@ -133,7 +133,6 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
 
 
 def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
-    """Return the cells of a survey that differ only in this factor."""
     return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
 
 
@@ -166,7 +165,6 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
 
 
 def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
-    """Return advice on whether to use a shared file or a file per rank. Empty if the phase uses neither."""
     if phase.files not in ("per-process", "shared"):
         return []
     cells = _by_files(phase, results)
@@ -191,7 +189,6 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
-    """Return a cell with a file per rank and a cell with a shared file, which differ in no other setting."""
     cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
@@ -223,7 +220,6 @@ def _level(
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level that is good enough, or the present level if none is proven better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -262,14 +258,12 @@ def _interval(versus: Comparison, of: str) -> IntervalOf:
 
 
 def _as_surveyed(answer: Answer, labels: Mapping[str, str]) -> str:
-    """Return an answer in the words of the survey. ``labels``: measure -> displayed option."""
     others = tuple(replace(one, option=labels[one.measure]) for one in answer.others)
     against = replace(answer.against, option=labels[answer.against.measure])
     return answer_text(replace(answer, chosen=labels[answer.measure], others=others, against=against, remark=""))
 
 
 def _more(answer: Answer, command: str) -> tuple[str, float]:
-    """Return the command that would decide between the levels, and its budget in multiples of the run's budget."""
     times = times_to_decide(answer.against.low, answer.against.high)
     if times > MOST_TIMES:
         return f"{command} at a quieter time: the runs scatter too much", 0.0

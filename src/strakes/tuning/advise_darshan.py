@@ -187,7 +187,6 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _answer(path: Path, answers: Connection) -> None:
-    """Send the facts of a log, or the text of an error, to the parent. Runs in the child process."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
@@ -204,7 +203,6 @@ def _answer(path: Path, answers: Connection) -> None:
 
 
 def _facts(path: str) -> LogFacts:
-    """Return the facts in a log. Raises whatever PyDarshan raises."""
     from darshan import DarshanReport
 
     report = DarshanReport(path, read_all=False)
@@ -330,7 +328,6 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return all I/O with this operation on this kind of files as one phase, or None if it moved too little data."""
     alone = facts.ranks == 1  # a program with a single rank has no shared files
     sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:

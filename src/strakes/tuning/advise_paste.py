@@ -119,7 +119,6 @@ def _cray_hints(hints: Mapping[str, str]) -> str:
 
 
 def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
-    """Return the MPI-IO hints for a phase with a shared file."""
     count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
     writers = _writers_per_node(app, phase, chosen)
     transfer = chosen.value(phase, "transfer size")
@@ -141,7 +140,6 @@ def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
 
 
 def _writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """Return the advised number of ranks per node that do I/O (at most all ranks), or None without advice."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 

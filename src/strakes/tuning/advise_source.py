@@ -46,7 +46,6 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first run with a wanted answer, or else the first undamaged run, or else the first run."""
     whole = []
     for run in newest:
         with suppress(BadInputError):

@@ -76,8 +76,6 @@ def _perform(request: TuningRequest, target: Target, store: Store, progress: Pro
 
 
 class _Session:
-    """State of a running search."""
-
     def __init__(
         self, request: TuningRequest, writer: RunWriter, site: Site, hello: Hello, progress: ProgressDisplay
     ) -> None:
@@ -98,7 +96,6 @@ class _Session:
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
-        """Return search space, trial size and rules. A resumed run takes space and size from its records."""
         request = self.request
         rules = Rules(confidence=request.confidence)
         stored = preparation_of(self.writer.run)
@@ -123,7 +120,6 @@ class _Session:
         return space, scale, rules
 
     def search(self) -> None:
-        """Run blocks of trials until the budget is spent or the search has ended."""
         while trials := self.history.next_block(self._spent(), self._cost):
             self._remember_confirmation()
             block = self.history.blocks
@@ -156,7 +152,6 @@ class _Session:
         return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
-        """Return the expected share of the budget for a trial: the median of past trials of its setting or of all."""
         point = self.bench.space.settings(trial.point)
         alike = [visit for visit in self.visits if visit.settings == point] or self.visits
         return (median(visit.elapsed_s for visit in alike) if alike else self.bench.scale.limit_s) / self.budget_s
@@ -232,7 +227,6 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
 def _interfaces(
     engine: Engine, workspace: Path, hello: Hello, target: Target
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the interfaces that work, and a text with the reason for each of the others."""
     working, why_not = [], []
     for name, (backend, direct, depth) in INTERFACES.items():
         if backend not in hello.backends:

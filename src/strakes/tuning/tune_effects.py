@@ -92,7 +92,6 @@ def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str
 
 
 def _within(points: Sequence[Point], mean: Array, which: int) -> float:
-    """Return the mean variance of points that differ only in this factor."""
     groups: dict[Point, list[int]] = {}
     for place, point in enumerate(points):
         groups.setdefault((*point[:which], *point[which + 1 :]), []).append(place)

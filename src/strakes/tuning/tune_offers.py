@@ -141,7 +141,6 @@ def _layouts(able: Abilities) -> list[Factor]:
 
 
 def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
-    """Return the constraint that stripe count, stripe size and pool vary only in the plain layout."""
     others = [factor for factor in layouts if factor.name != LAYOUT]
     if len(others) == len(layouts):
         return []

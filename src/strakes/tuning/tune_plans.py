@@ -143,7 +143,6 @@ def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, da
 
 
 def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
-    """Return how ranks share files, and the number of writing ranks per node (0: all ranks)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
     if writers >= scale.ranks_of_a_node:

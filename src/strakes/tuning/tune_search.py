@@ -179,7 +179,6 @@ class Search:
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the next trials of the screening: the default, then space-filling settings."""
         affordable = int(self.rules.screen_until / max(1e-9, cost(Trial(self.space.default, "screen"))))
         wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
         seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
@@ -187,7 +186,6 @@ class Search:
         return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return ``count`` settings: the default, then the farthest from all chosen ones, preferring rare levels."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
@@ -207,7 +205,6 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """Return trials of the best setting and of those with the largest joint expected improvement, if any."""
         best = self.space.numbers[self.best]
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -220,7 +217,6 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Return trials of the settings that may still be the best. Empty if only one is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -243,7 +239,6 @@ class Search:
         return [Trial(best, "confirm"), Trial(default, "confirm")]
 
     def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
-        """Return the settings to sample: all or, in large spaces, the best by the model, random ones and ``always``."""
         count = len(self.space.points)
         if count <= _MOST_DRAWN:
             return np.arange(count, dtype=np.int64)
@@ -266,6 +261,5 @@ class Search:
         return any(result.value is not None for result in self.told)
 
     def _measured(self) -> list[Point]:
-        """Return the settings with a successful trial before the confirmation."""
         chosen = [each for each in self.told if each.trial.stage != "confirm" and each.value is not None]
         return list(dict.fromkeys(each.trial.point for each in chosen))

@@ -134,7 +134,6 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        """Return fitted values as log rates, but not lower than _FAR below the lowest measured one."""
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
@@ -147,19 +146,15 @@ class Surrogate:
 
 
 def _nearer(logs: Array) -> Array:
-    """Return ``logs`` (relative to good settings), with negative values compressed."""
     return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
 
 
 def _back(nearer: Array) -> Array:
-    """Return logarithms without compression, the inverse of :func:`_nearer`."""
     return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Matrices over all pairs of runs: distance in each factor, same setting (0 or 1), same block (0 or 1)."""
-
     apart: Sequence[Array]
     setting: Array
     block: Array
@@ -171,12 +166,10 @@ class _Pairs:
         return cls(apart, setting, block)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        """Return the noise variance of each run, which is larger for outliers."""
         result: Array = scales.noise**2 / counts + _JITTER
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
-        """Return the inverse covariance, the covariance's terms, and the terms that each length scale affects."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together = scales.joint**2 * product
@@ -192,10 +185,6 @@ class _Pairs:
 
 
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
-    """Return the most probable hyperparameters, the inverse covariance of the runs, and the latter times ``logs``.
-
-    ``usual``: the hyperparameters that the prior expects.
-    """
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:
@@ -228,7 +217,6 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
 
 
 def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
-    """Return the log hyperparameters after ``count`` steps of Rprop from ``place``."""
     steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
     for _ in range(count):
         now = slope(place)

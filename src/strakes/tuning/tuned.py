@@ -54,7 +54,6 @@ def _scope(outcome: TuningOutcome) -> str:
 
 
 def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return estimates for each phase with the default and the best setting, from the fresh runs."""
     cells = []
     confidence = outcome.search.rules.confidence
     for name in map(phase_name, outcome.app.phases):
@@ -74,7 +73,6 @@ def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
 
 
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Return the model's main effects: rate with each level / rate with the default level."""
     confidence = outcome.search.rules.confidence
     varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     cells = []
@@ -99,7 +97,6 @@ def _figures(confirmed: Sequence[CellEstimate], levels: Sequence[CellEstimate]) 
 
 
 def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str]) -> tuple[Series, ...]:
-    """Return a series of points for each level of ``key``. The levels of ``at`` are the x values."""
     series: dict[str, list[Point]] = {}
     for cell in cells:
         place = " ".join(str(cell.settings[name]) for name in at)
@@ -125,10 +122,6 @@ def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> Fi
 
 
 def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, ...]:
-    """Return each phase's answer to "Is the best setting faster than the default?", from the fresh runs.
-
-    ``changes``: the best setting, as text.
-    """
     by_phase: dict[str, list[CellEstimate]] = {}
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)

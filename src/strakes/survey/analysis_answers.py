@@ -159,7 +159,6 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
 
 
 def _decided_by_load(question: Question, answer: grades.Answer, results: Results) -> bool:
-    """Return whether load by other programs may explain why a number of processes is best."""
     settings = [results.get(option.measures[0]).settings.get("ranks") for option in question.options]
     ranks = [number for number in settings if isinstance(number, int)]
     if len(ranks) < len(settings) or len(set(ranks)) == 1:

@@ -92,7 +92,6 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _left_out(run: Run) -> str:
-    """Return a text with the numbers of measured and of planned cells, or "" if all were measured."""
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
@@ -118,10 +117,6 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
-    """Return the latencies of the --neighbour probe before and during the run, and the number of load reductions.
-
-    Empty without a probe. The probe is a second engine that does small operations, as another user would.
-    """
     parts = run.events_of(NeighbourFelt)
     if not parts:
         return {}
@@ -142,7 +137,6 @@ def _skipped(run: Run) -> list[SkippedCell]:
 
 
 def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
-    """Merge warnings with the same text into one warning on all their cells."""
     merged: dict[tuple[str, str, str], RunWarning] = {}
     for warning in warnings:
         key = (warning.code, warning.text, warning.remedy)

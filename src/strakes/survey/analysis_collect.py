@@ -27,11 +27,6 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Return a metric of the node during the phase: its load, or its use of accelerators in training.
-
-    The metrics are the utilisation of accelerators, the free memory, the utilisation of the device (or of the busiest
-    one), and the share of processor time spent waiting for I/O.
-    """
     counters = sample.counters
     if metric == "utilisation":
         return float(sample.trained["utilisation_percent"])
@@ -47,7 +42,6 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
 
 
 def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Return the sum of the memory that servers report, in bytes, or None if no server reports it."""
     told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
     return sum(told) if told else None
 
@@ -66,7 +60,6 @@ def collect(cells: Sequence[Cell], visits: Sequence[Visit], confidence: float, f
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
-    """Return the local device of the cell's file system, or "" without a local device."""
     side = facts.get("against", {}) if cell.place.target == "against" else facts
     return str((side.get("block_device") or {}).get("name", ""))
 
@@ -110,7 +103,6 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
-    """Return the total work of the trials divided by their total time. None for imported trials and other metrics."""
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
     total_s = sum(seen.sample.elapsed_s for seen in observations)
     if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):

@@ -103,7 +103,6 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
 
 
 def _reads(results: Results) -> list[Measured]:
-    """Return the measures that read data, except those answered by the kernel's dentry or inode cache."""
     return [
         cell
         for cell in _measured(results)
@@ -121,7 +120,6 @@ def _regular(cell: Measured) -> list[Observation]:
 
 
 def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on rates that a load limit reduced, and on trials with another limit than most."""
     visits = run.visits
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
@@ -140,7 +138,6 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on pages cached before a read, and on reads that neither devices nor servers counted."""
     file_system = str(results.facts.get("file_system", ""))
     uncounted: dict[str, list[str]] = {}
     device = str((results.facts.get("block_device") or {}).get("name", ""))
@@ -177,10 +174,6 @@ def _cache(results: Results) -> Iterator[RunWarning]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """Return (counted bytes, read bytes) of each sample, and the name of the device or servers that counted.
-
-    Return None if neither a device nor a server has counters.
-    """
     if device:
         # A device that is not in the counters of a sample moved no data.
         samples = [seen.sample for seen in _regular(figure)]
@@ -211,7 +204,6 @@ def _few_runs(results: Results) -> Iterator[RunWarning]:
 
 
 def _hints(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on hints (of MPI-IO, for example) that a library ignored."""
     for cell in _measured(results):
         told = [seen.sample.effective for seen in _regular(cell)]
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
@@ -222,7 +214,6 @@ def _hints(results: Results) -> Iterator[RunWarning]:
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
-    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions, and other runs."""
     for event in run.events:
         if isinstance(event, TargetDescribed) and event.unlike:
             yield warning("target-unlike", targets=" ".join(event.unlike))
@@ -315,7 +306,6 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
-    """Return a warning on differences between nodes that were measured together, else an empty list."""
     facts = results.facts.get("nodes") or {}
     lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
     if "not_compared" in facts:
@@ -328,7 +318,6 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield a warning on phases whose ranks did not start at the same time."""
     phases = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
     if apart := [phase for phase in phases if phase.is_apart]:
         worst = max(apart, key=lambda phase: phase.apart_s)

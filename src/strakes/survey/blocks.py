@@ -118,7 +118,6 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
 
 
 def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
-    """Record the cells that were not measured for lack of budget."""
     reached = {visit.cell for visit in session.visits if visit.ended_well}
     reason = "the budget was spent; to continue, run the same command with --resume" if keep else "the budget was spent"
     for cell in cells:
@@ -127,7 +126,6 @@ def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
 
 
 def _remove_files(session: Session, cells: list[Cell]) -> None:
-    """Remove the files in kept directories with all ranks of the engine, and store the duration."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)

@@ -142,7 +142,6 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """Return the cells and phase length of the run ``like``, unchanged so that both runs are comparable."""
     wanted = {study.name for study in session.request.studies}
     cells = [cell for cell in like.cells if cell.study in wanted]
     stored = like.events_of(AmountsChosen)

@@ -131,10 +131,6 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
 
 
 def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], list[Unlike]]:
-    """Match the cells of each run with cells of the first run of A; return the pairs by run, and the other cells.
-
-    The runs are ordered: A, then B. Cells without a match are listed only for the first runs of A and B.
-    """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
@@ -155,7 +151,6 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
 
 
 def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and then the measures that at least one run lacks."""
     found = [_measured(run, pairs) for run, pairs in zip((*a, *b), matches, strict=True)]
     ids = [own.measure_id(one.suffix) for own, _ in matches[0] for one in own.measures if not one.is_side]
     rows: list[_Row] = []
@@ -175,10 +170,6 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], li
 
 
 def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
-    """Return the rates and times of a run, by their ids in run A. Raises BadInputError for a damaged run.
-
-    ``pairs``: cells of A, each with the cell of this run that did the same work.
-    """
     keys = {cell.key for _, cell in pairs}
     with told_as_damage(run):
         cells = [cell for cell in run.cells if cell.key in keys]
@@ -195,7 +186,6 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 def _withheld(
     a: _Runs, b: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
 ) -> tuple[dict[str, str], list[str], set[str]]:
-    """Return the remedy for each measure (by id) that gets no verdict, the reasons, and the ids with unequal work."""
     ids = [row[0][0].id for row in rows]
     if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
         text = (
@@ -228,7 +218,6 @@ def _withheld(
 
 
 def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
-    """Return A and B in order of time, and whether they alternate: successive pairs have one run of A and one of B."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
@@ -237,7 +226,6 @@ def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
 
 
 def _values(side: Sequence[Measured], single: bool) -> Mapping[int, float]:
-    """Return one value for each block of a single run, or the median of each of several runs."""
     return side[0].by_block() if single else dict(enumerate(map(_median, side)))
 
 
@@ -247,7 +235,6 @@ def _median(cell: Measured) -> float:
 
 
 def _verdict(a: Sequence[Measured], b: Sequence[Measured], judgement: Judged) -> CellVerdict:
-    """Return the verdict on a measure, with the medians and the numbers of runs of A and B."""
     first, of_a, of_b = a[0], a[0].estimate, b[0].estimate
     median_a, median_b = (median(list(map(_median, side))) for side in (a, b))
     runs_a, runs_b = len(a), len(b)
@@ -265,10 +252,6 @@ def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None
 
 
 def _grade(judgement: Judged, margin: float) -> str:
-    """Return the grade of a verdict or, if it is INCONCLUSIVE, of the ratio's direction (faster or slower).
-
-    A ratio within the margin has no direction, and so no grade.
-    """
     if judgement.verdict is not Verdict.INCONCLUSIVE:
         return "alike" if judgement.verdict is Verdict.SAME else "sure"
     ratio = judgement.ratio.median
@@ -283,11 +266,6 @@ def _described(side: _Runs) -> dict[str, object]:
 
 
 def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
-    """Return the verdict on two single runs, but never SAME, because two runs can be equally fast by chance.
-
-    The verdict is INCONCLUSIVE if a change of the client's speed can explain the difference. ``client``: how many times
-    faster the client was in B; changes up to ``margin`` are ignored.
-    """
     interval = judgement.ratio.interval
     if judgement.verdict is Verdict.SAME:
         needs = gettext("several runs each of A and B, made in turn: strakes compare A1,A2,... B1,B2,...")
@@ -300,7 +278,6 @@ def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
 
 
 def _beyond(judgement: Judged, explained: float) -> bool:
-    """Return whether ratio / ``explained`` differs from 1 by more than two runs of the same system usually do."""
     interval = judgement.ratio.interval
     if interval is None:
         return False
@@ -309,11 +286,6 @@ def _beyond(judgement: Judged, explained: float) -> bool:
 
 
 def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
-    """Return an INCONCLUSIVE verdict on runs of an overloaded machine, with advice on how to measure again.
-
-    Its direction is "likely" if the original verdict was FASTER or SLOWER and the loads cannot explain the difference.
-    ``favour``: load in A divided by load in B. ``quiet``: text on what a sure verdict needs.
-    """
     if judgement.ratio.interval is None:
         return judgement
     # Load lowers rates: more load in B can explain a slower B, but not a faster one.
@@ -323,7 +295,6 @@ def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
 
 
 def _to_be_sure(a: Run, b: Run) -> str:
-    """Return advice for a sure verdict on two runs of an overloaded machine."""
     if a.directories == b.directories:
         return gettext("runs at a time when no other program uses the machine")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
@@ -332,10 +303,6 @@ def _to_be_sure(a: Run, b: Run) -> str:
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
-    """Add to an inconclusive verdict the number of runs that would narrow its interval to the margin.
-
-    The width of the interval shrinks with the square root of the number of runs.
-    """
     if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
         return judgement
     wide = math.log(judgement.ratio.interval.high / judgement.ratio.interval.low) / math.log(1 + margin)
@@ -344,7 +311,6 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
 
 
 def _client_ratio(a: Run, b: Run) -> float:
-    """Return the speed of the client in run B divided by its speed in run A, or 1 if it was not measured."""
     seconds = [[visit.client_s for visit in run.visits if visit.client_s is not None] for run in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
 
@@ -360,10 +326,6 @@ def _load(side: _Runs) -> float:
 
 
 def _overloaded(side: str, run: Run) -> list[str]:
-    """Return a warning if the load average before the run was too high to come from an earlier run of strakes.
-
-    Other users' load lowers the rates of a run, and differs between runs.
-    """
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
         return []
@@ -379,13 +341,11 @@ def _overloaded(side: str, run: Run) -> list[str]:
 
 
 def _cleared(a: Run, b: Run) -> bool:
-    """Return whether the runs do not overlap in time. True if the times are unknown."""
     spans = [[visit.started_unix_s for visit in run.visits if visit.started_unix_s is not None] for run in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
 
 def _differences(a: Run, b: Run) -> list[str]:
-    """Return differences of target, machine and engine that may explain different rates."""
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # A fact that only one run has is no difference: imported runs have few facts about the machine.
@@ -394,13 +354,11 @@ def _differences(a: Run, b: Run) -> list[str]:
 
 
 def _like(run: Run, directory: str) -> str:
-    """Return the command that repeats a survey or study in a directory, or only the option --like for other runs."""
     words = {"survey": ["survey"], "study": ["study", str(run.manifest["name"])]}.get(str(run.manifest["kind"]))
     return shell_line(["strakes", *words, directory, "--like", run.id] if words else ["--like", run.id])
 
 
 def _again(run: Run) -> str:
-    """Return advice on how to repeat the work of a run."""
     if run.manifest["kind"] == "import":
         return "Import results of the same work, or name the factor: --factor KEY."
     if run.manifest["kind"] in ("survey", "study"):
@@ -411,7 +369,6 @@ def _again(run: Run) -> str:
 
 
 def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike]) -> BadInputError:
-    """Return the error for two runs without a comparable cell, with the differences of up to three cells."""
     reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no id of a cell matches"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     with told_as_damage(a):

@@ -62,7 +62,6 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
 
 
 def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
-    """Return the plan as a flat table, without the seed and the keys in ``factors``."""
     if cell.imported:  # the other tool's plan is unknown
         return {key: value for key, value in cell.settings.items() if key not in factors}
     document: dict[str, Any] = dict(cell.plan.to_json())

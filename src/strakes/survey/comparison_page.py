@@ -40,7 +40,6 @@ def render_comparison_page(comparison: Comparison) -> str:
 
 
 def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
-    """Return the texts for a cell's row. "place" (of the ratio) and "bar" (start, width) are in percent of the axis."""
     bar = None
     if cell.low is not None and cell.high is not None:
         start = _place(cell.low, end)
@@ -66,6 +65,5 @@ def _find_end(comparison: Comparison) -> float:
 
 
 def _place(ratio: float, end: float) -> float:
-    """Return the position of a ratio in percent of an axis that ranges from 1 / end to end."""
     share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
     return round(100 * min(1.0, max(0.0, share)), 2)

@@ -81,7 +81,6 @@ def _history(
 
 
 def _amount(cell: Cell) -> str:
-    """Return the data, files or seconds of a cell's first phase as text, or "" for an imported cell."""
     if cell.imported:
         return ""
     phase = dict[str, Any](cell.plan.to_json())["phases"][0]
@@ -89,10 +88,6 @@ def _amount(cell: Cell) -> str:
 
 
 def _estimates(run: Run) -> list[CellEstimate]:
-    """Return the stored findings of a run. If missing or damaged, compute them from the run's samples.
-
-    Rates limited by --impact or --neighbour are left out. Raises BadInputError for a damaged run.
-    """
     with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
         if run.findings is not None:
             stored = [from_record(CellEstimate, cell) for cell in run.findings["cells"]]

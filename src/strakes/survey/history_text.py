@@ -86,7 +86,6 @@ def _line(series: HistorySeries, width: int) -> str:
 
 
 def _bars(series: HistorySeries) -> str:
-    """Return the newest medians as bars. The smallest of them is the lowest bar, the largest is the highest."""
     values = [point.median for point in series.points[-_LONGEST_LINE:]]
     least, most = min(values), max(values)
     if most == least:

@@ -66,5 +66,4 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
 
 
 def _space(kind: str) -> str:
-    """Return the namespace of a kind of phase. Phases of kinds with the same namespace share files."""
     return "data" if kind in ("transfer", "stream", "stage") else kind

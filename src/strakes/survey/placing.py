@@ -88,7 +88,6 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed, or "". ``refused``: cache of these texts by placement."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
         return "a larger --budget is needed: placing the directories of this cell takes too long for this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
@@ -104,7 +103,6 @@ def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
 
 
 def _place(session: Session, cell: Cell) -> str:
-    """Create the kept directories of a cell. Return the reason for a failure, or ""."""
     side = session.sides[cell.place.target]
     try:
         given = prepare(side.target, side.workspace.path, cell.place.name_in(1), cell.place)

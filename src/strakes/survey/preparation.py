@@ -154,10 +154,6 @@ def make_context(
 
 
 def _longest_phases(request: Request, context: Context) -> Context:
-    """Return the context with the longest phases for which all cells fit the budget, or the shortest if they never fit.
-
-    Cells whose fixed work takes far longer than a phase do not shorten the phases of other cells.
-    """
     shortest_s = LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S
     phase_s = LONGEST_PHASE_S
     while phase_s > shortest_s:

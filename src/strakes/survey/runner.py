@@ -123,7 +123,6 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
 
 
 def _require_libcephfs(request: Request, hello: Hello) -> None:
-    """Raise EnvironmentLacksError if the engine lacks libcephfs, BadInputError if the directory is not on CephFS."""
     from strakes.targets.ceph_tool import inside
 
     if why := hello.absent.get("cephfs"):

@@ -121,7 +121,6 @@ class Schedule:
         }
 
     def _is_precise(self, cell: Cell, asked: Collection[str], results: Results) -> bool:
-        """Return whether the cell's measures that no question or claim uses are as precise as requested."""
         for measure in cell.measures:
             identifier = cell.measure_id(measure.suffix)
             if measure.is_side or identifier in asked:
@@ -175,7 +174,6 @@ class Schedule:
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
 
     def _slowness(self) -> float:
-        """Return the median ratio of actual to expected durations over all cells with a trial."""
         ratios = [median(taken_s) / self._visits_s[key] for key, taken_s in self._durations_s.items() if taken_s]
         return median(ratios) if ratios else 1.0
 

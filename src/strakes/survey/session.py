@@ -105,7 +105,6 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
 
 
 def _wait_until_served(target: Target) -> None:
-    """Wait until all servers are back, because a plan that starts earlier would be interrupted again."""
     deadline = time.monotonic() + _BACK_WITHIN_S
     while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
         time.sleep(_SETTLED_S)

@@ -83,7 +83,6 @@ def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
 
 
 def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
-    """Return placeholder results without observations, which suffice to list the questions and claims."""
     measured = []
     for cell in cells:
         for measure in cell.measures:

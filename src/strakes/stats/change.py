@@ -237,7 +237,6 @@ def aligned(past: Numbers) -> Numbers:
 
 
 def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
-    """Return the cost reduction by a change point that ``after`` values follow, for each element of ``after``."""
     means = before / (count - after) - (total - before) / after
     return np.asarray(means**2 * (after * (count - after) / count))
 

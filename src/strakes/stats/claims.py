@@ -91,7 +91,6 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
 
 
 def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
-    """Return a judgement with the grade "likely" or "undecided", and the p-value of the opposite judgement."""
     pairs = list(zip(parts, contrasts, strict=True))
     within = [population.posterior(contrast).within(_log(part.low), _log(part.high)) for part, contrast in pairs]
     weakest = min(range(len(parts)), key=within.__getitem__)
@@ -112,14 +111,12 @@ def _beyond(contrast: Contrast, bound: float) -> Contrast:
 
 
 def _p_outside(part: Bound, contrast: Contrast) -> float:
-    """Return the p-value of the hypothesis "the ratio lies outside the bounds"."""
     below = p_value(_beyond(contrast, part.low)) if part.low > 0 else 0.0
     above = p_value(_beyond(contrast, part.high).reversed()) if math.isfinite(part.high) else 0.0
     return max(below, above)
 
 
 def _p_inside(part: Bound, contrast: Contrast) -> float:
-    """Return the p-value of the hypothesis "the ratio lies within the bounds"."""
     below = p_value(_beyond(contrast, part.low).reversed()) if part.low > 0 else 1.0
     above = p_value(_beyond(contrast, part.high)) if math.isfinite(part.high) else 1.0
     return min(1.0, 2 * min(below, above))

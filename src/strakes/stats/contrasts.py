@@ -175,7 +175,6 @@ class Population:
 
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
-        """Return a grid of log ratios, and the prior probability of each (second axis) for each scale (first axis)."""
         import numpy as np
 
         grid = np.sinh(np.linspace(-np.arcsinh(2000.0), np.arcsinh(2000.0), 701)) / 100

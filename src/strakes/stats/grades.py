@@ -136,7 +136,6 @@ def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Return the answers with a family-wise error of ``error``. ``settled``: questions that Holm's method ignores."""
     if not choices:  # Return early: loading numpy takes 50 ms.
         return []
     raw = [_pairs(choice.levels) for choice in choices]
@@ -167,8 +166,6 @@ def _pairs(levels: Sequence[Values]) -> dict[tuple[int, int], Contrast]:
 
 
 class _Question:
-    """A question with the comparisons of its levels. ``pairs``: contrasts of two levels, with shrunk variances."""
-
     def __init__(self, choice: Choice, pairs: Mapping[tuple[int, int], Contrast], population: Population) -> None:
         self._pairs = {**pairs, **{(b, a): contrast.reversed() for (a, b), contrast in pairs.items()}}
         self._population = population
@@ -189,14 +186,12 @@ class _Question:
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
-        """Return the probability that ``better`` is better than ``level`` by more than the factor GOOD_ENOUGH."""
         return self._posterior(better, level).within(math.log(GOOD_ENOUGH), math.inf)
 
     def _posterior(self, one: int, other: int) -> Posterior:
         return self._population.posterior(self._pairs[one, other])
 
     def answer(self, surely: bool) -> Answer:
-        """Return the graded answer. ``surely``: whether Holm's method found the worst level significantly worse."""
         loss = max(self._loss(level, self._chosen) for level in self._others)
         others = tuple(self._versus(level) for level in self._others)
         worst = next(one for one in others if one.level == self._worst)

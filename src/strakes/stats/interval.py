@@ -184,7 +184,6 @@ def coverage(runs: int, rank: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _coverages(runs: int) -> tuple[float, ...]:
-    """Return the coverage for each rank, from rank 0 to just above half of the values."""
     every, below, ways = 1 << (runs - 1), 0, 1
     coverages = [1.0]
     for rank in range(1, runs // 2 + 2):

@@ -90,7 +90,6 @@ def detectable_shift(values: Sequence[float], error: float, shortest: int = SHOR
 
 
 def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], list[int]]:
-    """Return the series with clipped outliers, and the indices at which new levels may begin."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -150,7 +149,6 @@ def _autocorrelation(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
-    """Return two quantiles (_NEAR, _FAR) of the statistic in series without a shift, for each autocorrelation."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -168,13 +166,11 @@ def _tail(statistic: float, near: float, far: float) -> float:
 
 
 def _threshold(error: float, near: float, far: float) -> float:
-    """Return the value of the statistic with the p-value ``error``. ``near``, ``far``: quantiles of the upper tail."""
     power = math.log(_NEAR / _FAR) / math.log(far / near)
     return float(far * (_FAR / error) ** (1 / power))
 
 
 def _autoregressions(runs: int, correlation: float, number: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Return simulated first-order autoregressions with a variance of 1, one per row."""
     import numpy as np
 
     series = np.empty((number, runs))
@@ -186,7 +182,6 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
 
 
 def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the estimated standard error of the difference between the halves of a series, for each row."""
     import numpy as np
 
     _, residuals = _best_split(series, shortest)
@@ -198,7 +193,6 @@ def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
-    """Return the detectable shift, in units of the standard error as estimated from an independent series."""
     import numpy as np
 
     generator = np.random.default_rng(runs)

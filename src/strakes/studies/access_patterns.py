@@ -29,7 +29,6 @@ _THEIRS = {
     "file about 20 % faster than a file per client; strided access slower with smaller requests",
     "write": "Zanon Boito et al. (Lustre, 40 clients): request size matters only for strided access",
 }
-# Titles of figures, by axis and operation.
 _TITLES = {
     "requests": {"write": "Access patterns: writes by request size", "read": "Access patterns: reads by request size"},
     "clients": {
@@ -37,10 +36,8 @@ _TITLES = {
         "read": "Access patterns: reads by clients (ranks of this node)",
     },
 }
-# Titles of the questions.
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
-# Texts for the ratio between two request sizes, and for the ratio between two numbers of clients.
 _OF_SIZES = {"write": "write ratio, {first} to {second}", "read": "read ratio, {first} to {second}"}
 _OF_CLIENTS = {"write": "write ratio, {first} to {second} clients", "read": "read ratio, {first} to {second} clients"}
 _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguous segments lose as clients are added"
@@ -68,7 +65,6 @@ class AccessPatterns(Study):
                     yield self._cell(context, pattern, size, amount, context.team, "requests")
                 else:
                     yield self.skipped(context.too_little(size, context.team), pattern=pattern, transfer_bytes=size)
-        # Each client moves the amount that fits with the largest number of clients, so that only this number varies.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // 32)  # published: 32 objects per client
         for clients in _CLIENTS:
@@ -86,8 +82,6 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # Every rank reads the whole file, so the file has the size of one rank's data. All ranks write it together,
-            # in the largest possible requests, because the write is not measured.
             block = max(1, amount // ranks // size) * size
             largest = math.gcd(block, _SIZES[-1])
             direct = context.bypasses_cache

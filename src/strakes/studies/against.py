@@ -13,7 +13,6 @@ from strakes.studies.compose import ask, title_of
 from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
-# Name of the setting that has the side of a cell, "A" or "B".
 _SIDE = "side"
 _MOST_LINES = 3
 
@@ -61,7 +60,6 @@ class Against(Study):
         figures = []
         for figure in self.inner.figures(self._side(results, "A")):
             if len(figure.series) > _MOST_LINES:
-                # More than three pairs of lines cannot be distinguished in one figure, so draw a figure for each pair.
                 for line in figure.series:
                     title = gettext("{title}: {line}: A against B", title=figure.title, line=line.name)
                     figures.append(self._with_both(replace(figure, title=title, series=(line,)), results))

@@ -27,7 +27,6 @@ def rates(*phases: str) -> tuple[Measure, ...]:
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
-# Measures of the two phases by ``Context.write_and_read``.
 WRITE_AND_READ = bandwidths("write", "read")
 
 
@@ -112,13 +111,13 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-# An operation that takes less time is answered by a cache, without a server.
+# Seconds. A metadata operation that takes less time was answered by a cache of the client, not by a server.
 _ROUND_TRIP_S = 10e-6
 # A read is answered by a cache if the servers send less than this share of the data.
 _SERVED_SHARE = 0.5
 # Operations on names that earlier phases of the plan created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
-# A request returns many directory entries, so the time per entry does not show whether a server answered.
+# A directory listing gets many entries per request, so its time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 

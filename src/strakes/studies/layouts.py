@@ -15,7 +15,6 @@ from strakes.studies.compose import WRITE_AND_READ, ask, bars, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, power_of_two_at_most
 from strakes.targets.lustre_layouts import layout_from
 
-# Label of the baseline layout in the headlines: one stripe on one data target.
 _ONE_STRIPE = "one stripe"
 # A file size with which a metadata target stores the whole file.
 _SMALL_BYTES = 64 * KIB
@@ -55,7 +54,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # The cache of a client would answer reads of its own files, so each rank reads the files of another rank.
+            # A client's page cache would answer reads of its own files, so each rank reads the files of another rank.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *context.write_and_read(min(MIB, large), large),

@@ -19,7 +19,6 @@ from strakes.targets.description import Layout, Placement, layout_differences, p
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
-# Name of a file that only makes a directory non-empty.
 _NEVER_EMPTY = "stays"
 # Number of placements made in parallel. Calls mostly wait, so doubling it nearly halves the time.
 _AT_ONCE = 4
@@ -154,7 +153,6 @@ class LayoutDirectories:
         if differences:
             calls.call("rmdir", str(place))
         else:
-            # The engine refuses directories without the marker file.
             calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)

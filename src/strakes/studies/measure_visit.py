@@ -24,15 +24,11 @@ from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace, sweep
 
-# Outcome of a trial during which servers were unavailable. The trial is repeated.
 INTERRUPTED = "interrupted"
 # Maximum number of attempts for a trial that fail-overs interrupt. The time grows in proportion.
 MOST_INTERRUPTED = 3
-# The engine's reason for refusing a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
-# The engine's reason for refusing a plan that only other machines can run.
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
-# The engine's message for a plan that exceeded its time limit.
 _OVER_LIMIT = "the plan took longer than its limit"
 # Above this load per processor, the machine explains a slow plan: a process gets 33% of a processor.
 _OVERLOAD = 3.0
@@ -41,7 +37,6 @@ _HANGS = (
 )
 
 
-# Function that runs a plan in ``workspace/name`` for at most ``limit_s``, in place of ``Engine.run``.
 RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 
@@ -104,7 +99,6 @@ def time_client() -> float:
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
-    # Never keep objects in an S3 store, because they are not removed with the workspace.
     if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
         return False
     if workspace.kept is not None:
@@ -127,11 +121,9 @@ def make_visit(
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
-    # The creation of directories is part of the trial.
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
         given = {} if place.is_plain() else prepare(site.target, directory, name, place)
-        # With --servers, read the counters at least once for each cell.
         first = planned.purpose == "measure" and planned.block == 1
         site.watch.begin(needed=first and site.target.servers is not None)
         if run_plan is not None:
@@ -147,10 +139,7 @@ def make_visit(
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
         site.workspace.leave_alone()
-    # With run_plan, the study itself interrupts the service.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # A trial cannot be repeated on a dead file system, or if it adds files to a growing pool. It can be repeated in a
-    # kept directory with a placement if the plan was completed, because the plan then has removed its files.
     repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
     again = bool(lost) and answers and result.ended != "cancelled" and repeatable
     return replace(
@@ -163,7 +152,6 @@ def make_visit(
         ended=INTERRUPTED if again else result.ended,
         interruptions=lost,
         samples=result.samples,
-        # The engine advises a longer limit, which does not help while the servers are dead.
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,

@@ -55,7 +55,6 @@ class TargetWatch:
         age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
         fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
-        # A target that has no counters now, for example without --servers, will have none later.
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
@@ -71,7 +70,6 @@ class TargetWatch:
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
         """Return the interruptions by unavailable servers, from records or counters of the file system."""
         remembered: list[Interruption] = []
-        # A slow query is only made if a server was lost, or if the trial took much longer than the query.
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
             remembered += self._target.interruptions()
@@ -116,12 +114,12 @@ def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
-        return interruption  # of an earlier interruption
+        return interruption
     if interruption.evicted_clients is None:
         interruption = replace(interruption, evicted_clients=recovery.evicted)
     if not whole or recovery.started_unix_s is None:
         return interruption
     if (ahead_s := recovery.started_unix_s - (interruption.ended_unix_s or math.inf)) >= _CLOCKS_DIFFER_S:
-        return replace(interruption, clock_ahead_s=ahead_s)  # it cannot begin after the trial
+        return replace(interruption, clock_ahead_s=ahead_s)
     ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
     return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

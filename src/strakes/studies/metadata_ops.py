@@ -26,7 +26,6 @@ _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
 # If more numbers of ranks than this are measured, a further figure has them as its axis.
 _FEW_LEVELS = 2
-# Operations in execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
@@ -43,7 +42,6 @@ _TITLES = {
     "small-read": "read 4 KiB",
     "synced-create": _SYNCED,
 }
-# Kind of directory -> labels of a line, for one rank and for several ranks.
 _LINES = {
     "unique": ("{count} rank, unique directory", "{count} ranks, unique directory"),
     "shared": ("{count} rank, shared directory", "{count} ranks, shared directory"),
@@ -77,15 +75,13 @@ class MetadataOps(Study):
     def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        # The removal must not stop early: the engine only creates a set of files again if no file of it is left.
         removal = AMOUNT if most else stop
         phases = [
             MetadataPhase(each, each, where, items, stop=removal if each == "file-remove" else stop)
             for each in operations
         ]
         if most:
-            # Some file systems are slow in a directory from which many files were removed. The time limit is shorter,
-            # because the earlier phases have used their whole limits on a slow file system.
+            # Some file systems are slow in a directory from which many files were removed.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -112,7 +108,6 @@ class MetadataOps(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure of the rates of all operations, and figures of rates by ranks, with published results."""
         levels = results.levels("ranks")
-        # Only show the lowest and highest number of ranks here. The figure by number of ranks shows all.
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
         drawn = [
             _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
@@ -150,7 +145,6 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # With a negligible utilisation, the operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         device = "device of the file system" if results.facts.get("block_device") else "busiest device of this node"

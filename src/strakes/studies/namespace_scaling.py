@@ -21,12 +21,10 @@ from strakes.studies.study import OPERATIONS, Cells, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Kind of placement -> label. Both kinds are compared for each number of targets.
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
 # Imbalance that matters: above 10%, settings do not count as alike. If placement by a hash exceeds it, the finding
 # names a number of directories with less imbalance.
 _BALANCED_SHARE = 0.1
-# Findings on the requests of each metadata target. _UNKNOWN: key True if the targets without counters are known.
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _UNKNOWN = {
@@ -63,7 +61,6 @@ class NamespaceScaling(Study):
                 f"{most or 'no'} metadata target is visible here ({context.file_system}); two or more are needed"
             )
             return
-        # Each rank has a directory. By default, every target serves the same number of ranks.
         ranks = context.most_ranks or most * math.ceil(max(4, context.team) / most)
         yield self._cell(context, "manual", targets[:1], ranks, of=most)
         for number in range(ranks + 1, most + 1):
@@ -223,7 +220,6 @@ def _imbalance(directories: int, targets: int) -> str:
     )
 
 
-# Identity of a trial of a cell. Server counters cover all phases of a trial.
 _Run = tuple[int, str, float]
 
 

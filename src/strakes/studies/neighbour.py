@@ -142,9 +142,8 @@ class Probe:
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        # Start the engine in this thread, so that the caller gets the exception if the engine is missing.
         hello = self._engine.start()
-        with suppress(OSError):  # without privilege, latencies include waits for processors
+        with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
         self._thread.start()
         return self
@@ -155,7 +154,7 @@ class Probe:
         self._stopping.set()
         self._engine.cancel()
         if isinstance(error, ServersDeadError):
-            self._engine.cancel()  # the second call ends the engine immediately
+            self._engine.cancel()
             return
         self._thread.join(_JOIN_S)
         self._engine.close()
@@ -257,10 +256,9 @@ class Neighbour:
         self._probe = probe
         self._control = Control()
         self._all: list[LoggedOperation] = []
-        self._alone = 0  # Number of operations before the measurement.
-        self._of_visit = 0  # Index of the first operation of the trial.
+        self._alone = 0
+        self._of_visit = 0
         self._heard_s = time.time()
-        # Operations with a due time before this ran under another load, so they do not count.
         self._counts_from_s = self._heard_s + _WARM_UP_S
 
     @property
@@ -341,7 +339,6 @@ class Neighbour:
         for event in felt:
             self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
-                # The load changes at the next trial. Ignore operations until then.
                 self._counts_from_s = math.inf
                 return self._control.step > before.step or self._control.stopped
         return False

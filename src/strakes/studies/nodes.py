@@ -19,7 +19,6 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates
 from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
-# Titles of the questions, by operation.
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
 # A node below this share of the median rate of all nodes is slow. At 1.0, one of several equal nodes would be slow.
 _SLOW_SHARE = 0.9

@@ -14,11 +14,10 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
-# A medium number of ranks, which is measured even with a short budget.
+# Number of ranks that is measured even with a short budget.
 _MIDDLE_RANKS = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _CREATE, _OPEN = "create and close", "open and close"
-# Operation -> last word of the question's id, and its title.
 _QUESTIONS = {
     _CREATE: ("create", "time to create and close a file each"),
     _OPEN: ("open", "time to open and close a file each"),

@@ -23,7 +23,6 @@ _USUAL = MIB
 # Numbers of ranks in the cells "many writers" and "many creators".
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
-# Titles of the questions, by operation.
 _TITLES = {
     "request-size": {"write": "request size, buffered writes", "read": "request size, buffered reads"},
     "direct": {"write": "buffered or O_DIRECT, writes", "read": "buffered or O_DIRECT, reads"},
@@ -37,7 +36,6 @@ _TITLES = {
         "file-remove": "directories, removing files",
     },
 }
-# Labels of headlines by operation, in display order. Below: labels of choices of files and directories.
 _RATES = {
     "write": "{size} writes, fsync",
     "read": "{size} reads",
@@ -71,7 +69,6 @@ class Overview(Study):
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
         total = _total_bytes(context)
         for size in _SIZES:
-            # 64 KiB has a lower priority, because the other three sizes show whether small requests are slow.
             yield self._transfer(context, f"{size}", total, size=size, priority=2 if size == 64 * KIB else 1)
         if context.direct_io:
             yield self._transfer(context, "direct", total, size=_SIZES[-1], direct=True)

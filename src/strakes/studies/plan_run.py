@@ -49,7 +49,6 @@ class PlanRun(Study):
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
-        # The tests for cached reads need the setting "operation".
         measures = tuple(
             Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases

@@ -52,7 +52,6 @@ class Population(Study):
     def cells(self, context: Context) -> Cells:
         """Return a cell for each step of the growing pool. Steps are smaller if space is short."""
         ranks = context.team
-        # Number of files per rank and round, summed over all steps; rounded up to reach the requested total.
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
             ranks * _ROUNDS
@@ -92,7 +91,6 @@ class Population(Study):
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the question "Are files created as fast at the end as at the beginning?"."""
         cells = results.where()
-        # Leave out a last step that the budget cut short, because a median of fewer than 5 rounds has no interval.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= SHORTEST]
         options = [
             (gettext("{files} files", files=f"{int(cell.settings['files']):,}"), [cell])

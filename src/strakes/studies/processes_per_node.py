@@ -24,7 +24,6 @@ _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # A node is no bottleneck if n data targets give it at least this share of n times the rate of one target.
 _NEARLY_SHARE = 0.9
-# Levels of the setting "on" of the two cells that test whether the node is the bottleneck.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
 

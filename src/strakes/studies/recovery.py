@@ -75,7 +75,6 @@ class RecoveryStudy(Study):
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
         if files:
-            # New files fill the journal that the new server must replay.
             per_client = math.ceil(files / clients)
             phases.append(
                 MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")

@@ -32,7 +32,6 @@ _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB
 _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
 _TIME_OF = "time of {files} files"
-# Texts. Key: whether sent bytes were counted, and whether a time for this number of files was published.
 _MADE = {
     (False, False): "{files} files are made and on the device after {time} s.",
     (True, False): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer.",
@@ -78,7 +77,8 @@ class ReplicationCost(Study):
                 why = f"only {context.max_items:,} files may be created here"
                 yield self.skipped(why, operation=_BATCH, files=files)
                 continue
-            # The journal is written in order, so an fsync of the last file also commits all earlier files.
+            # A local file system writes its journal in order, so an fsync of the last file also commits all earlier
+            # files.
             phases = (
                 MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),

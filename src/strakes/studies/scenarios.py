@@ -105,7 +105,6 @@ class StartupLoad(_Scenario):
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
         """Return settings, phases and measures: phases write the input, then load it with a dropped page cache."""
         ranks, readers = context.crowd, int(way)
-        # Every rank keeps the whole input in memory.
         nodes = max(1, len(context.nodes))
         amount = max(
             64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))

@@ -17,7 +17,6 @@ _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
 # Published rates in B/s with blocks of 1 KB and of 16 MB: of one of five clients, and of all five together.
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
-# Operation -> titles of the figure, and of the questions on block sizes and on ranks.
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
 _RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}

@@ -20,7 +20,6 @@ _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
 # Time limit of a phase, as a multiple of the expected time at the rate of the pilot.
 _PATIENCE_TIMES = 3.0
-# Titles of questions, by operation and factor.
 _TITLES = {
     ("write", "stripe_count"): "stripe count, writes of files of {size}",
     ("write", "stripe_bytes"): "stripe size, writes of files of {size}",
@@ -59,7 +58,6 @@ class StripingStudy(Study):
                 reason = f"{counted(ranks, 'file')} of {format_bytes(size)}: more than strakes may use here"
                 yield self.skipped(reason, **settings)
                 continue
-            # The phase must write the complete file: otherwise, it would measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
             stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
             phases = context.write_and_read(min(MIB, size), size, stop=stop)
@@ -116,10 +114,8 @@ def _levels(context: Context, targets: int, unit: int) -> list[tuple[int, int, i
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     stripes = [size for size in _STRIPES if size % unit == 0]
     levels = []
-    # Include the largest file that fits into a phase.
     for file_bytes in sorted({max(2 * _SMALL_FILE, context.amount_bytes(context.team)), *_FILES}):
         levels += [(file_bytes, count, _USUAL_STRIPE) for count in counts]
-        # Stripes above the file size have no further effect.
         levels += [(file_bytes, targets, size) for size in stripes if size <= file_bytes]
     return list(dict.fromkeys(levels))
 

@@ -31,11 +31,9 @@ _DAY_S = 86_400.0
 # engine's limit of 2^30 transfers of 1 KiB.
 LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP = MIB, 1024 * GIB, 256 * KIB
 Cells = Iterable[Cell | SkippedCell]
-# Axes of a figure: label, unit and, for x, scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
-# Remedy for findings whose interval is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
@@ -116,7 +114,6 @@ class Context:
         if self.data_per_rank is not None:
             asked = min(self.data_per_rank, MOST_PER_RANK)
             return asked // multiple_of * multiple_of or max(64 * KIB, power_of_two_at_most(asked))
-        # Reads move the written data. If they are faster than writes, they need more data to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
@@ -215,15 +212,12 @@ class Study(ABC):
     needs_pilot = True
     # Whether `strakes survey` includes this study, which must be short and need only a directory.
     in_survey = False
-    # Whether the cells of this study depend on the description of the file system.
     needs_description = False
     # Number of trials per cell if cells run in sequence, because each adds files to those before. 0: in blocks.
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
-    # Text on the questions that need --against, shown before a run without it.
     alone = ""
-    # Remedy if no cell can be measured, for a reason other than space.
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
     # Published range of the ratio of two file systems, A to B, for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None

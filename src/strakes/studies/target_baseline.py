@@ -58,7 +58,6 @@ class TargetBaseline(Study):
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
-        # Stop after the planned time, so that a slow target does not use up the time of others.
         stop = context.stonewall(1)
         phases = tuple(
             # Clients cache the attributes of files that they create, so each rank stats the files of another rank.

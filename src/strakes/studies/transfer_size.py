@@ -21,11 +21,10 @@ _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
 # Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Twice the number doubles data.
 FEWEST_CALLS = 4
-# Priorities of cells in a survey (others: 4). The statements about the largest calls need priority 1.
+# Priorities of cells in a survey, from 1 (measured first) to 4.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
-# Titles of figures and questions, by operation.
 _FIGURES = {"write": "Transfer size: writes", "read": "Transfer size: reads"}
 _LEVELS = {
     ("write", "buffered"): "transfer size, buffered writes",
@@ -48,7 +47,6 @@ class TransferSize(Study):
     def cells(self, context: Context) -> Cells:
         """Return a cell for each transfer size, buffered and with O_DIRECT, and buffered cells by stripe size."""
         ranks = context.team
-        # The amount suffices for calls of 8 MiB, with which the published reads are fastest.
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
@@ -104,7 +102,6 @@ class TransferSize(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure of bandwidth by transfer size or, with several stripe sizes, two (writes, reads)."""
-        # Several stripe sizes are too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
 

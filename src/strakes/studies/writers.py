@@ -55,7 +55,6 @@ class Writers(Study):
             key += f"-on-{layout.stripe_count}"
         if ranks * size > context.max_bytes:
             return self.skipped(f"{format_bytes(ranks * size)} are more than strakes may use here", **settings)
-        # If all ranks of a node are writers, none gathers data.
         phase = TransferPhase(
             "write",
             "write",

@@ -23,7 +23,6 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.tuning.accept_needs import Need
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# Forecasts have verdicts of their own, because a forecast alone is never a PASS.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S = 3600.0
@@ -218,7 +217,6 @@ def _out_of_reach(
     if not most or clients < min(sizes.values()) or (reached := max(most.values()) * clients) >= asked.at_least:
         return None
     best = max(most, key=most.__getitem__)
-    # The rate of a client is bounded only if more ranks on the client are no faster.
     alike = [cell for cell in measured if sizes[cell.id] == sizes[best]]
     if not local and _where_levelled_off(alike, evidence, by_ranks=True) is None:
         return None

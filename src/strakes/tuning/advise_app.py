@@ -261,7 +261,6 @@ def _written(field: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, int) and field.endswith("_bytes"):
-        # Write a size in the largest unit that divides it, else in bytes.
         units = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
         return next((f'"{value // unit}{name}"' for unit, name in units if value % unit == 0), str(value))
     return json.dumps(value, ensure_ascii=False)

@@ -23,7 +23,7 @@ What = Literal["transfer size", "processes per node", "stripe count", "stripe si
 # Settings whose smaller values save no resources. (Fewer stripes or processes do.)
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# The result for the nearest measured file size applies to sizes that differ at most by this factor.
+# Maximum ratio of a file's size to the nearest measured file size. Beyond it, no stripe count is advised.
 _LIKE_TIMES = 8.0
 # Usual stripe size of publication S1. The striping study varies the stripe count at this size.
 _USUAL_STRIPE_BYTES = 1 << 20
@@ -112,7 +112,6 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
         for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
         if "stripe_bytes" not in cell.settings
     ] or _overview(results, phase.operation, "transfer_bytes")
-    # Larger calls are impossible: a rank has no more data.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
     return _level(results, phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
@@ -141,7 +140,6 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     size = app.file_bytes(phase)
     if not cells:
         layouts = results.facts.get("striping") or {}
-        # The striping study needs at least two data targets, and layouts that can be set.
         if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
             return []
         why = "the layout of files was not measured here"
@@ -233,11 +231,9 @@ def _level(
     if answer.grade == "undecided":
         labels = {cell.id: _text(factor, cell) for cell in cells}
         return Unknown(phase.name, what, f"{_as_surveyed(answer, labels)}{about}", *_more(answer, command))
-    # The measured level nearest to the application's present value stands for that value.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
-        # Keep the present value, because it is as good and a smaller one would save nothing.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
@@ -279,7 +275,8 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # A later component with fewer stripes would leave targets of the earlier components unused.
+            # A later component of a Lustre progressive layout that has fewer stripes leaves targets of earlier
+            # components unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

@@ -190,7 +190,6 @@ def _answer(path: Path, answers: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    # Discard the errors that the C library prints.
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
@@ -269,7 +268,8 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # If the program uses a library, only MPI-IO shows the program's own calls. POSIX shows the aggregators' calls.
+    # With MPI-IO or a library above it, Darshan's POSIX counters show the calls of the aggregators, not those of the
+    # application.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     other = facts.posix(of_mpiio=False) if by_library else ()
     records = (*facts.of("MPI-IO", "STDIO"), *other) if by_library else facts.of(*_SYSTEM_MODULES)
@@ -328,7 +328,7 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    alone = facts.ranks == 1  # a program with a single rank has no shared files
+    alone = facts.ranks == 1
     sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:
         sharers[record.file].add(record.rank)

@@ -73,7 +73,6 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
-    # Merge adjacent components with the same number of stripes.
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
     # Round the ends down to the unit: Lustre changes a stripe size that does not divide the end of its component.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
@@ -132,8 +131,6 @@ def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        # An aggregator merges the data of several ranks. If the best call size was all data of one rank, larger calls
-        # may be even better for the aggregator, so give no hint.
         if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints

@@ -87,7 +87,6 @@ class _Session:
         progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
         self.bench = Bench(request.app, space, scale, rules, site)
-        # Probing the target counts towards the budget, but the search gets at least half of the budget.
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
         self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
@@ -125,7 +124,6 @@ class _Session:
             block = self.history.blocks
             app, space = self.request.app, self.bench.space
             if has_shares(app) and not usual_of(app, space, self.visits):
-                # Measure the present setting first: later rates are relative to the seconds of its phases.
                 trials = [Trial(space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
@@ -164,9 +162,9 @@ class _Session:
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
-# A trial has the ranks of a node of the application, but at most this number per processor.
+# Maximum number of ranks per processor in a trial.
 _PROCESSOR_RANKS = 4
-# Planned number of trials, and ratio of a trial's duration to the duration of its phases.
+# Assumed number of trials in a search, and assumed duration of a trial divided by the duration of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
@@ -174,7 +172,7 @@ _LEAST_BYTES = 256 * KIB
 # Minimum number of calls of each rank in a trial. With four, one call is at most 25 % of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
-# A phase ends after this multiple of its planned time.
+# Time limit of a phase, as a multiple of its planned duration.
 _PATIENCE_TIMES = 3.0
 
 
@@ -267,7 +265,6 @@ def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tu
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
     constraints = (*space.constraints, given_as_asked)
     possible = SearchSpace(space.factors, constraints).points
-    # Some levels may now occur in no allowed combination; drop these levels.
     levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))

@@ -24,7 +24,6 @@ from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialR
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-# Level of a knob without a value.
 _NOT_SET = "not set"
 
 
@@ -35,7 +34,6 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
     """
     factors: list[Factor] = []
     refused: list[str] = []
-    # Do not call read() with an empty list, which means all knobs.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
@@ -79,7 +77,7 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
         return error.why or error.what
 
 
-# A trial that the engine cannot end on time is ended after these seconds plus a multiple of the phase's limit.
+# A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 

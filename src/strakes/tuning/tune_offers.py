@@ -15,7 +15,6 @@ from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
 STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
 LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
-# Name of layouts that have only stripe count, stripe size and pool. Lfs options name all other layouts.
 PLAIN_LAYOUT = "plain"
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
@@ -28,7 +27,6 @@ INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     URING: ("uring", False, 16),
     URING_DIRECT: ("uring", True, 16),
 }
-# Interfaces through which one rank of the engine can write the data of several ranks.
 _GATHERS = (POSIX, DIRECT, STDIO, MMAP)
 
 _TRANSFERS = tuple(8 * KIB << power for power in range(10))
@@ -88,7 +86,6 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
     writes = any(phase.operation == "write" for phase in phases)
     group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
-    # The application's framework can gather the data of at most ``group`` ranks in a writer.
     writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
     factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
     if len(writers) > 1:
@@ -97,7 +94,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
-    # With libraries above MPI-IO, users can only request O_DIRECT, because the library chooses its calls.
+    # Libraries above MPI-IO, such as HDF5, choose their own calls. Users can only request O_DIRECT.
     suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
     return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 
@@ -115,7 +112,6 @@ def _between(ranks: int, names: set[str]) -> list[Constraint]:
 
 
 def _transfers(app: App, data_bytes: int) -> Factor:
-    # The size of a transfer must divide the data of a rank.
     now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
     levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
     return Factor(TRANSFER, tuple(levels), now)

@@ -112,7 +112,7 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
     if phase.files == "same":
-        readers = int(settings[offers.READERS]) % scale.ranks_of_a_node  # 0: all ranks read
+        readers = int(settings[offers.READERS]) % scale.ranks_of_a_node
         return StagePhase(name, transfer, files="input", readers_per_node=readers, broadcast=readers > 0, cache="drop")
     backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
     sharing, writers = _who(settings, scale, phase)
@@ -148,6 +148,5 @@ def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> 
     if writers >= scale.ranks_of_a_node:
         return "shared-file" if shared else "file-per-process", 0
     if shared:
-        # All ranks can read a shared file, even if only some ranks wrote it.
         return "shared-file", writers if phase.operation == "write" else 0
     return "file-per-writer", writers

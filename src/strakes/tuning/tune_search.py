@@ -123,7 +123,6 @@ class Search:
         """Return the model of all settings, fitted to the runs before the confirmation."""
         before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
-            # Fit from scratch, so that proposals depend only on past trials, not on earlier fits.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
         return self._fitted[1]
 

@@ -10,7 +10,6 @@ from itertools import product
 from strakes.base.errors import BadInputError
 from strakes.model.portrait import Setting
 
-# One setting of the application: its level for each factor, in the order of the factors.
 Point = tuple[Setting, ...]
 
 

@@ -126,7 +126,6 @@ def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, .
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
     pairs = {phase: cells for phase, cells in by_phase.items() if len(cells) == len(("default", "best"))}
-    # Fresh runs of the two settings alternate, so their n-th runs form a block.
     choices = [
         Choice(tuple({n: math.log(v) for n, v in enumerate(cell.values) if v > 0} for cell in cells))
         for cells in pairs.values()

@@ -71,7 +71,6 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
         asked.append(request.data_per_rank * context.team / slower)
-    # Studies of growing populations and of fail-over determine the rate of creation themselves.
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     if request.files is not None and not paced:
         asked.append(request.files / context.pilot.creates_per_s)
@@ -91,7 +90,6 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # With --full, only the comparisons that fit are measured, so the budget need only suffice for one (two cells).
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:

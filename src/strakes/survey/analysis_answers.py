@@ -18,9 +18,7 @@ from strakes.studies.registry import study_named
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
-# Remark on a claim if a cache of this node's client supplied the data.
 _CACHED = "from this client's cache"
-# Remark on an answer about the number of processes if other programs on the processors may explain the answer.
 _CROWDED = "other programs on the processors favour more processes"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 

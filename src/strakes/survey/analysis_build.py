@@ -121,7 +121,6 @@ def _felt_by_others(run: Run) -> Mapping[str, Any]:
     if not parts:
         return {}
     yielded, slowed = gave_way(run.visits)
-    # A resumed run has several measurements of the probe. Show the measurement with the longest latencies.
     most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
     about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}

@@ -110,7 +110,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# The pilot's rate of file creation is shown if it is more than twice the highest rate of the run.
+# Ratio of the first rate of file creation to the highest later one, above which both are reported.
 _FRESH = 2.0
 
 

@@ -25,7 +25,6 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Count the limits of measuring trials or, if there are none, of confirming trials.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []
@@ -54,7 +53,6 @@ def held_share(sample: Sample) -> float:
     """
     if sample.impact is None:
         return 0.0
-    # If some ranks do the I/O for all, count only the time of those ranks.
     operations = sample.column("operations")
     busy = sum(1 for done in operations if done) if operations else len(sample.ranks)
     time_s = sample.elapsed_s * max(1, busy)

@@ -38,7 +38,6 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     return f"{inside}; {gettext('the results say nothing about more nodes')}"
 
 
-# Texts on the number of processes or clients: for one, for several, and for a range.
 _NUMBERS = {
     "process": ("1 process", "{high} processes", "{low} to {high} processes"),
     "client": ("1 client", "{high} clients", "{low} to {high} clients"),

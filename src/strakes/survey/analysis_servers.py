@@ -29,7 +29,7 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
         for (cell, server), counters in sorted(
             sums.items(), key=lambda entry: (order.get(entry[0][0], -1), entry[0][1])
         )
-        if cell in studies  # a trial of the pilot belongs to no cell
+        if cell in studies
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from strakes.base.language import gettext
 from strakes.model.portrait import RunWarning
 
-# Text of each kind of warning, with named fields for values.
 TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
@@ -52,7 +51,6 @@ TEXTS: Mapping[str, str] = {
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
-# Kind of warning -> its code in documents. Kinds that are not listed are their own code.
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",

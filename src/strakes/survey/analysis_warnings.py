@@ -141,20 +141,16 @@ def _cache(results: Results) -> Iterator[RunWarning]:
     file_system = str(results.facts.get("file_system", ""))
     uncounted: dict[str, list[str]] = {}
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # No sample has counters of this device: the file system uses another name for it (of a volume, for example).
     samples = [seen.sample for figure in _measured(results) for seen in figure.observations]
     if not any(device in sample.counters.get("devices", ()) for sample in samples):
         device = ""
     for cell in _reads(results):
         caches = [(seen.sample.cache, seen.sample.data_read) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
-        # If every rank reads the whole file, compare the cached bytes with the file size, not with the sum of all
-        # reads.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
         counted_ = _counted(cell, results, device)
         if 0 < CACHED_SHARE * read < resident:
-            # The cache may contain parts of a file that this phase did not read.
             resident = min(resident, read)
             amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
             yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
@@ -175,7 +171,6 @@ def _cache(results: Results) -> Iterator[RunWarning]:
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
     if device:
-        # A device that is not in the counters of a sample moved no data.
         samples = [seen.sample for seen in _regular(figure)]
         counts = [sample.counters.get("devices", {}).get(device, {}).get("read_bytes", 0) for sample in samples]
         own = [(float(count), float(sample.data_read)) for count, sample in zip(counts, samples, strict=True)]
@@ -229,7 +224,6 @@ def _target(run: Run) -> Iterator[RunWarning]:
         yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
     yield from (unread := unread_servers(run))
     lines = list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed))
-    # A counter is also missing if it could not be read, which is no reset.
     if lines := [line for line in lines if not unread or ": no counters from " not in line]:
         yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]

@@ -38,7 +38,6 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     _measure(session, schedule, facts)
     lacking = schedule.lacking() if verdicts else []
     missing = {cell.key for cell in lacking}
-    # budgets_of() assumes WANTED_BLOCKS trials of each cell, so scale up the seconds of cells that had more.
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
@@ -50,7 +49,6 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
     request = session.request
-    # Even if preparation spent the budget, measure at least one cell. The first block may use the whole budget.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
@@ -103,7 +101,6 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
     keep, whole = session.request.keep, True
     for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
         made_s = sum(visit.elapsed_s for visit in session.visits if visit.is_measurement)
-        # Even if preparation spent the budget, measure one round, so that each resume makes progress.
         if session.left_s() <= (0.0 if keep else _REMOVAL_SHARE * made_s) and number > len(done) + 1:
             whole = False
             _drop_unreached(session, cells, keep=keep)

@@ -52,7 +52,6 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
-    # In runs without a pilot, which may be very short, the load average replaces this check for other programs.
     others = other_programs() if any(study.needs_pilot for study in session.request.studies) else None
     facts = {
         **asdict(target.facts(session.workspace.path)),
@@ -103,7 +102,6 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        # The targets of servers that do not answer cannot be listed, so name these servers as a possible cause.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         if choose_cells(request, replace(context, max_bytes=_AMPLE, max_items=_AMPLE))[0]:
             remedy = "Measure less, or give a directory with more free space or on another file system."
@@ -179,12 +177,10 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
         overhead_s = median(beside_s)
-        # The first overhead trial also waits for write-back of the pilot's files.
         made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
         if made:
             rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # With two file systems, the slower one determines the data and files.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
@@ -210,7 +206,7 @@ def compare_nodes(
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
     token = os.urandom(8).hex()
-    workspace.remove_file("nodes")  # an interrupted run may have left this file
+    workspace.remove_file("nodes")
     workspace.write_file("nodes", token)
     try:
         nodes, differences = examine(

@@ -35,7 +35,6 @@ from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 # Largest acceptable load per processor before a run: each process still gets 50 %. An earlier run leaves less load.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
-# Kinds of runs in which a pilot chooses the amounts of work, so that repeating the command may do different work.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
 _EQUALLY_FAST = {
     True: "runs with an equally fast client: it was {share} faster in B, in work that does not touch the file system",
@@ -48,7 +47,6 @@ _CLIENT = {
 _LISTED = "Choose another run: strakes runs lists them."
 _Runs = Sequence[Run]
 _Pairs = Sequence[tuple[Cell, Cell]]
-# The same measure in all runs of A, and in all runs of B.
 _Row = tuple[list[Measured], list[Measured]]
 
 
@@ -288,7 +286,6 @@ def _beyond(judgement: Judged, explained: float) -> bool:
 def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
     if judgement.ratio.interval is None:
         return judgement
-    # Load lowers rates: more load in B can explain a slower B, but not a faster one.
     explained = min(1.0, favour) if judgement.ratio.median < 1 else max(1.0, favour)
     likely = judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) and _beyond(judgement, explained)
     return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=quiet, grade="likely" if likely else "")
@@ -348,7 +345,6 @@ def _cleared(a: Run, b: Run) -> bool:
 def _differences(a: Run, b: Run) -> list[str]:
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
-    # A fact that only one run has is no difference: imported runs have few facts about the machine.
     known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
     return known if a.directories == b.directories else [in_both("target", a.directories, b.directories), *known]
 

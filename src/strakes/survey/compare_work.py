@@ -47,7 +47,6 @@ def alike(
 def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
     named: dict[str, Cell] = {}
     for cell in cells:
-        # The key of a cell contains its levels, so keys differ when a compared factor differs.
         settings = {key: value for key, value in cell.settings.items() if key not in factors}
         name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
         name = name if factors else f"{cell.key} {name}"
@@ -62,7 +61,7 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
 
 
 def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
-    if cell.imported:  # the other tool's plan is unknown
+    if cell.imported:
         return {key: value for key, value in cell.settings.items() if key not in factors}
     document: dict[str, Any] = dict(cell.plan.to_json())
     del document["seed"]
@@ -81,7 +80,6 @@ def amount_ratio(own: Cell, other: Cell) -> float:
     phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
     for first, second in zip(*phases, strict=True):
         times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
-        # Phases that end by time have no fixed work, so compare their times.
         amounts = (
             [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in SIZES]
         )

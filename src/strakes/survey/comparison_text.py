@@ -12,7 +12,6 @@ from strakes.report.numbers import percent, show
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
-# Grade of an INCONCLUSIVE verdict -> texts if B is slower and if B is faster.
 _DIRECTIONS = {"likely": ("likely SLOWER", "likely FASTER"), "leaning": ("leaning to SLOWER", "leaning to FASTER")}
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 # Maximum number of cells without a comparison that are printed, so that the verdicts fit a screen. --json lists all.

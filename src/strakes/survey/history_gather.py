@@ -19,7 +19,6 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import SIZES, same_work
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
-# Units of measures that get a verdict. The load of the machine, for example, gets none.
 _FIGURES = ("B/s", "op/s", "s")
 
 
@@ -48,7 +47,6 @@ def gather(
 def _history(
     fingerprint: str, members: Sequence[tuple[RunSummary, Run]], left_out: Callable[[StrakesError], None]
 ) -> History:
-    # Rates depend on the amount of work, so a cell may have several series. The newest series is last.
     found: dict[str, list[list[tuple[HistoryPoint, CellEstimate, Cell]]]] = {}
     whole: list[str] = []
     for summary, run in members:

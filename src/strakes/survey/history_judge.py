@@ -16,7 +16,6 @@ from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.survey.compare_fail_on import Condition
 
-# NO CHANGE SHOWN: a shift of at least ``seen_from`` would mostly have been found. INCONCLUSIVE: too few runs for that.
 NO_CHANGE: Final = "NO CHANGE SHOWN"
 Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 

@@ -48,7 +48,6 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     for phase in plan.phases:
         bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
         backend = next((body.backend for body in bodies if body.backend in absent), "")
-        # Set of files that the phase uses -> whether the phase creates these files.
         sets = {
             (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS
             for body in bodies

@@ -20,7 +20,6 @@ _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
 
-# Placeholder for the rates in runs without a pilot.
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
 
 

@@ -86,7 +86,6 @@ def limits(
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the maximum bytes and files that one plan of the request may put on the target."""
-    # Memory limits requested data only on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 

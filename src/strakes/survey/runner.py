@@ -56,7 +56,6 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     target = detect(request.directory, request.servers)
     try:
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
-        # Studies that interrupt the service wait for the servers themselves, so do not watch the servers.
         with servers_watched(sides if request.visit is None else []):
             for side in sides:
                 side.require_answers()
@@ -77,7 +76,6 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        # The files of a growing population stay when the run ends, so each resume has the whole budget.
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)
@@ -105,7 +103,6 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             facts = gather_facts(session)
             note_trouble(session, "before")
             note_others(session, "before")
-            # The budget begins here, after the comparison of the nodes.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
             cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))

@@ -47,7 +47,6 @@ class Schedule:
         visits_s: Mapping[str, float] | None = None,
     ) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        # Seconds of each counted trial, by cell.
         self._durations_s: dict[str, list[float]] = {cell.key: [] for cell in cells}
         self._studies = studies
         self._precision = precision
@@ -97,7 +96,7 @@ class Schedule:
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
         claims = claims_of(self._studies, results)
-        if self.block in LOOKS:  # more looks at claims would exceed LOOK_ERROR
+        if self.block in LOOKS:
             judged = judge(bounds_of(claims, results), LOOK_ERROR)
             self._settled_claims |= {
                 claim.id for claim, one in zip(claims, judged, strict=True) if one is not None and one.grade == "sure"
@@ -114,7 +113,6 @@ class Schedule:
         self._closed = {
             cell.key
             for cell in cells
-            # Keep cells with few runs open: a level added after its question was answered has not been compared.
             if self.runs(cell.key) >= min(LOOKS)
             and not any(cell.measure_id(measure.suffix) in still_open for measure in cell.measures)
             and self._is_precise(cell, asked, results)

@@ -38,7 +38,6 @@ _BACK_WITHIN_S = 120.0
 # Time limit of a trial if the budget is small: multiple of the budget, and minimum in seconds.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
-# Key of a further directory in ``Session.sides`` without its number. The engine assigns ranks to the directories.
 BESIDE = "beside"
 # Minimum pause between searches for other measurements: in seconds, and as a multiple of the last search's duration.
 _LOOK_EVERY_S = 3.0
@@ -115,7 +114,6 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # A stopped trial in a kept directory would leave files there that the next trial finds, so never stop it.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = replace(session.request.impact, share=neighbour.before_visit())
         limit_s /= neighbour.share
@@ -165,7 +163,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # Pause before the next search, because listing a directory of a million names takes long.
+    # Listing a directory of a million names takes long.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
@@ -178,7 +176,6 @@ def note_others(session: Session, when: str) -> None:
 def note_trouble(session: Session, when: str) -> None:
     """Record servers that report trouble or do not answer. ``when``: "before" or "after" the measurement."""
     for side in session.sides.values():
-        # Local file systems have no servers to ask.
         sentences = side.target.trouble() if side.target.mount.remote else ()
         if sentences:
             session.writer.append_event(TroubleSeen(when, sentences))

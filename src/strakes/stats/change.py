@@ -175,7 +175,6 @@ class Detector:
             self._estimated_at = self._count
         assert self._noise is not None
         values = np.array(self._segment)
-        # Allow short segments before a change point as well: a large change may follow a small one after a few values.
         fewest = min(SHORTEST.values())
         after = np.arange(fewest, min(REACH, len(values) - fewest) + 1)
         if not len(after):
@@ -199,7 +198,6 @@ class Detector:
         assert self._noise is not None
         rate = self.alarms_per_value * (EARLY_FACTOR if grade == "early" else 1.0)
         best = int(reductions.argmax())
-        # If too few values follow the best change point, do not try the next best one: its date would be too early.
         if after[best] < SHORTEST[grade] or reductions[best] <= self._noise.penalty(grade, rate):
             return None
         begin = len(values) - int(after[best])

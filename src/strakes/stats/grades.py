@@ -26,7 +26,6 @@ from strakes.stats.contrasts import (
 )
 
 Grade = Literal["sure", "likely", "alike", "undecided"]
-# Log values of one setting by block number. Larger is better.
 Values = Mapping[int, float]
 
 # Maximum estimated probability (7%) that a "likely" answer is wrong. A lower one leaves more answers undecided.

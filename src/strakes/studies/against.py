@@ -1,4 +1,4 @@
-"""Run a study on two file systems, or with two values of a setting. Each block measures all cells on both sides."""
+"""Run a study on two file systems, or with two values of a setting, in alternation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MOST_LINES = 3
 
 
 class Against(Study):
-    """A paired comparison. Each cell of the inner study, which is compared, becomes a cell on side A and one on side B.
+    """A study that runs another (inner) study on two sides, A and B, in alternation.
 
     Side A is the measured file system, side B the one given with --against. With ``knob``, both sides are the same file
-    system, and the setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
+    system, and the system setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
@@ -81,7 +81,7 @@ class Against(Study):
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the question "which side is better?" for each published mean, each measure, and all measures together.
 
-        Also return the questions of the inner study, separately for each side.
+        The questions of the inner study follow, separately for each side.
         """
         pairs = self._pairs(results)
         each: list[Question] = []
@@ -110,7 +110,7 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published ratio of the means on sides A and B as a claim. Empty if no ratio was published."""
+        """Return the published ratio of the two file systems as a claim. Empty if no ratio was published."""
         means = self.inner.means(self._side(results, "A"))
         if not means or self.inner.published_ratio is None or self._knob:
             return ()

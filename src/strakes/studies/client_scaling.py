@@ -47,7 +47,7 @@ class ClientScaling(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of clients. Skip a cell if fewer than 8 files per client may be created."""
+        """Return a measurement for each number of clients. Skipped if a client can have fewer than 8 files."""
         measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -83,7 +83,7 @@ class ClientScaling(Study):
         return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings on the parameters and the peak of the law, and on the needed rate."""
+        """Return the fitted parameters, the best number of clients, and whether the needed rate is reached."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -152,7 +152,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Return the fitted scalability law, or None with too few levels, too few runs of a level, or a rate of zero."""
+    """Return the fitted scalability law, or None if there are too few client counts or runs, or a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

@@ -18,12 +18,12 @@ from strakes.targets.mountinfo import own_cache
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in bytes per second for each phase. The setting "operation" is the name of the phase."""
+    """Return, for each I/O phase, the measure of its bytes per second."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure in operations per second for each phase. The setting "operation" is the name of the phase."""
+    """Return, for each I/O phase, the measure of its operations per second."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
@@ -31,7 +31,7 @@ WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a series for each name with cells. x is the level of ``factor``, which is numeric."""
+    """Return a line of a figure for each name. The x values are the levels of ``factor``, which is numeric."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -39,23 +39,23 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the operation of a measured cell: the default label of a bar."""
+    """Return the label of a bar: the operation that was measured."""
     return gettext(str(cell.settings["operation"]))
 
 
 def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
-    """Return a series of bars, with a category for each cell."""
+    """Return a series of bars, with one bar for each measurement."""
     return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return block -> log of the value, negated for times: larger is better. Only positive values are included."""
+    """Return the log of a measured value by block, with the sign that makes larger better. Only positive values."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return block -> log of the mean over all cells. Blocks that lack a cell are left out."""
+    """Return the log of the mean of several measurements by block. Incomplete blocks are left out."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -76,9 +76,9 @@ def ask(
     mean: Mean | None = None,
     remark: str = "",
 ) -> list[Question]:
-    """Return a list with the question "which option is best?", or an empty list with fewer than two options.
+    """Return the question "which option is best?" in a list, which is empty with fewer than two options.
 
-    The value of an option is the ``mean`` of its cells or, without ``mean``, the value of its first cell.
+    The value of an option is the mean of its measurements (``mean``) or the value of its first measurement.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -93,14 +93,14 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return a list with the question "which level is enough?", or an empty list with fewer than two levels."""
+    """Return the question "which level is enough?" in a list, which is empty with fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return an interval with name (``of``) and unit of the estimated quantity."""
+    """Return an estimate with its interval, the name of the quantity (``of``) and its unit."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
@@ -122,9 +122,9 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether the dentry or inode cache of this node answered an operation on new names.
+    """Return whether a metadata operation was answered by the dentry or inode cache of this node.
 
-    On a local file system, the result is True, because these caches are not dropped between phases. On a network file
+    On a local file system, the result is True, because the caches are not dropped between phases. On a network file
     system, it is True if an operation took less than 10 us, except for directory listings.
     """
     operation = cell.settings.get("operation")
@@ -140,10 +140,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a client cache of this node answered most of a read. Its rate does not describe storage.
+    """Return whether most data of a read came from a cache of this node's client.
 
-    With server counters, the result is True if the servers sent less than half of the data in the median trial (in all
-    phases). Without counters, it is True for buffered reads if the client has a cache that cannot be dropped.
+    With server counters, the result is True if the servers sent less than half of the data in the median trial. Without
+    counters, it is True for buffered reads if the client has a cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
@@ -177,7 +177,7 @@ def level_text(factor: str, value: Setting) -> str:
 
 
 def title_of(cell: Measured) -> str:
-    """Return the title of a cell: the operation, then the levels of other factors, except bare numbers."""
+    """Return the title of a measurement: its operation and the levels of its factors."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
     texts = {name: level_text(name, value) for name, value in levels.items()}
     ordered = sorted(texts, key=lambda name: name != "operation")

@@ -30,7 +30,7 @@ class DataPerProcess(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of bytes per rank. Skip numbers that exceed the usable space."""
+        """Return a measurement for each number of bytes per rank. Skipped if the space is too small."""
         measures = (
             Measure("write", "bytes_per_s", {"operation": "write"}),
             Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
@@ -81,7 +81,7 @@ class DataPerProcess(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the finding on the data size above which reads leave the page cache."""
+        """Return the data size per rank above which reads are no longer served from the page cache."""
         cached = results.where(cache="as written")
         return [self._knee(results, cached)] if cached else []
 

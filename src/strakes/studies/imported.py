@@ -21,7 +21,7 @@ class ImportedResults(Study):
     needs_pilot = False
 
     def cells(self, context: Context) -> Cells:
-        """Return no cells, because nothing is measured."""
+        """Return an empty list, because the results of another tool are not measured again."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:

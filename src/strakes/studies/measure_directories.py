@@ -25,9 +25,10 @@ _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` as required by ``place``. Return the resulting placements, to store them.
+    """Create the directory ``workspace/name`` on the metadata targets that ``place`` requires.
 
-    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement is wrong.
+    Return the actual targets. Raises UnsupportedError if the file system cannot place directories, MeasurementError if
+    a directory is on a wrong target.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor
@@ -52,7 +53,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Return the reason why directories cannot be placed as required, or "", from a test with temporary ones."""
+    """Return why directories cannot be placed on the required metadata targets, or "". Makes temporary directories."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -82,12 +83,12 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the number of rounds that may have made files: all recorded ones, and one for each resumption."""
+    """Return the number of rounds that may have made files, including one unrecorded round per resumption."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
 def files_kept(visits: Sequence[Visit], kept: str) -> int:
-    """Return the number of files in the directory ``kept``, by the samples of successful rounds."""
+    """Return the number of files that successful rounds have made in the directory ``kept``."""
     there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
     return sum(sample.operations for visit in there for sample in visit.samples)
 
@@ -106,7 +107,7 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A requested layout (``wanted``), and the layout that new files get (``given``).
+    """A requested file layout (``wanted``), and the layout that new files get (``given``).
 
     ``differences``: a message for each value that differs from the request. If the file system refused the layout,
     ``given`` is None and ``differences`` contains the reason.
@@ -118,7 +119,7 @@ class GivenLayout:
 
 
 class LayoutDirectories:
-    """Directories for plans: the workspace, and a directory inside it for each layout."""
+    """Working directories of trials: one for the default layout, and one for each other layout."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -126,7 +127,7 @@ class LayoutDirectories:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Create the missing directories for the layouts of ``cells``. Return the requested and given layouts.
+        """Create the missing working directories for layouts. Return the requested and the actual layouts.
 
         A directory whose layout differs from the request is removed again.
         """
@@ -134,7 +135,7 @@ class LayoutDirectories:
         return [self._make(one) for one in wanted if one not in self._made]
 
     def of(self, layout: Layout | None) -> Path | None:
-        """Return the directory for plans with this layout, or None if the file system did not apply the layout."""
+        """Return the working directory with this layout, or None if the file system refused the layout."""
         return self._workspace if layout is None else self._made.get(layout)
 
     def _make(self, wanted: Layout) -> GivenLayout:

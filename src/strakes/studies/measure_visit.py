@@ -1,4 +1,4 @@
-"""Start runs, and execute trials. A trial runs a cell's plan once, between two readings of the server counters."""
+"""Start runs and execute trials, with server counters read before and after each trial."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 @dataclass(frozen=True)
 class Site:
-    """The measured file system, with its workspace, engine and counters."""
+    """The measured file system, with the working directory, the engine and the server counters."""
 
     engine: Engine
     target: Target
@@ -73,7 +73,7 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Create a workspace on the target. It is removed when ``stack`` is left, unless ``keep`` is set."""
+    """Create a working directory on the file system. It is removed at the end, unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(
             Workspace.create(target.path, run_id, mount=target.mount, keep=keep, adopt=adopt)
@@ -117,7 +117,7 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Run a cell's plan once within ``conditions``. Return ``planned`` with the result, which may be a failure."""
+    """Execute one trial and return its record: ``planned`` with the result, which may be a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
@@ -162,7 +162,7 @@ def make_visit(
 
 
 def note_unread(site: Site, writer: RunWriter, note: Callable[[str], None]) -> None:
-    """Store the servers whose counters can no longer be read, and call ``note`` with a text about new ones."""
+    """Record servers whose counters can no longer be read. ``note`` receives a text on each new one."""
     if sentences := site.watch.unread():
         writer.append_event(CountersUnread(sentences))
         note(" ".join(sentences))
@@ -184,10 +184,10 @@ def require_end(visit: Visit, site: Site) -> None:
 
 
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
-    """Return the exception for a failed trial: the error of the engine, with the servers that have problems.
+    """Return the exception for a failed trial, with the engine's error and the servers that have problems.
 
-    If this machine is overloaded, a time-out does not count as a failure of the file system, unless calls of the engine
-    hang in the kernel.
+    On an overloaded machine, a time-out does not count as a failure of the file system, unless calls hang in the
+    kernel.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):

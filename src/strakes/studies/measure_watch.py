@@ -20,9 +20,9 @@ from strakes.targets.target import Target
 
 # Maximum share of the elapsed time for reading counters. Slow counters are read less often.
 _SHARE = 0.05
-# Seconds for which a reading after a plan is reused before the next plan. strakes is idle in between.
+# Seconds for which server counters read after a plan are reused as the counters before the next one.
 _FRESH_S = 0.25
-# A slow reading is reused for this multiple of its duration.
+# Counters that are slow to read are reused for this multiple of the reading's duration.
 _FRESH_SHARE = 0.5
 # File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
@@ -31,7 +31,7 @@ _CLOCKS_DIFFER_S = 60.0
 
 
 class TargetWatch:
-    """Reads the counters of a target before and after each trial."""
+    """Reads the server counters of a file system before and after each trial."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -47,7 +47,7 @@ class TargetWatch:
         self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the counters before a trial. ``needed``: even if the allowed share of time is used up."""
+        """Read the server counters before a trial. ``needed``: even if reading has already taken too long."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -58,7 +58,7 @@ class TargetWatch:
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the increase of counters during the trial, and the unreliable ones. Empty if none was read."""
+        """Return the increase of server counters during the trial, and the counters that are unreliable."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -92,7 +92,7 @@ class TargetWatch:
         return (*with_counts, *others)
 
     def unread(self) -> tuple[str, ...]:
-        """Return sentences on servers whose counters could not be read and that were not returned before."""
+        """Return a sentence for each server whose counters could not be read. Each server is reported once."""
         new = tuple(sentence for host, sentence in self._unread.items() if host not in self._told)
         self._told.update(self._unread)
         return new

@@ -22,8 +22,7 @@ from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Imbalance that matters: above 10%, settings do not count as alike. If placement by a hash exceeds it, the finding
-# names a number of directories with less imbalance.
+# Maximum imbalance of requests between metadata targets that counts as balanced (10%).
 _BALANCED_SHARE = 0.1
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
@@ -49,7 +48,7 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return cells for 1 to N metadata targets, with manual and with automatic placement."""
+        """Return measurements with 1 to N metadata targets, with manual and with automatic placement of directories."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
@@ -136,7 +135,7 @@ class NamespaceScaling(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "Which placement is best for all operations?" and, by operation, "How many targets are enough?"."""
+        """Return the questions on the best placement of directories, and on how many metadata targets are enough."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -159,7 +158,7 @@ class NamespaceScaling(Study):
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings on the shares of requests by target, for manual and for automatic placement."""
+        """Return the share of requests that each metadata target served, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []

@@ -1,6 +1,6 @@
-"""Protect other users: measure latencies by a probe, and reduce the load if they are too long.
+"""Protect other users: measure their latencies with small operations, and reduce the load if these get slow.
 
-The probe is a second engine in another directory. It starts a few operations per second on a fixed schedule.
+The operations come from a second engine in another directory (the probe), at a fixed rate of a few per second.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from strakes.targets.workspace import Workspace
 # The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution,
 # this holds for 8% of windows if 1% of operations are slow, and for 99.8% if 10% are slow.
 WINDOW, TOO_MANY = 100, 3
-# Steps of the load: share of time in which each rank works. After the last step, the measurement stops.
+# Load levels, as shares of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Number of successive fast operations that raises the load. It doubles after each raise that was undone.
+# Number of successive fast operations after which the load is raised. It doubles each time the raise has to be undone.
 CALM = 600
 # Operations per second of each kind. They are a negligible load, but show a slowdown within seconds.
 RATE_PER_S = 10.0
@@ -57,11 +57,11 @@ _NICE = -10
 # Before the measurement, the probe runs alone: for _WARM_UP_S to fill caches (not counted), then for _ALONE_S.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
-# The pause after a cancelled trial ends when no operation was slow for _QUIET_S, or after _REST_S.
+# After a cancelled trial, the next one starts when no operation was slow for 1 s, or after 5 s at the latest.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# The probe counts as slow if it has no result for this many seconds in addition to the latency limit.
+# Seconds beyond the latency limit after which a missing result counts as slow.
 _SILENT_S = 2.0
 # Valid limits of --neighbour. Below 1 ms, scheduling of the probe dominates. Above 1 minute, nobody is protected.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
@@ -69,7 +69,7 @@ _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 @dataclass(frozen=True)
 class Felt:
-    """A finished operation of the probe: its kind, and whether it failed or exceeded the latency limit."""
+    """Result of one probe operation: its kind, and whether it failed or exceeded the latency limit."""
 
     kind: str
     slow: bool
@@ -95,11 +95,11 @@ class Control:
 
     @property
     def share(self) -> float:
-        """Return the allowed share of the load, from 0 to 1."""
+        """Return the share of time, from 0 to 1, in which each rank may work."""
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return the state after one more operation of the probe."""
+        """Return the state of the load control after one more operation of the probe."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -128,7 +128,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """The probe, which runs in a thread while the context is open."""
+    """Thread that runs small operations to measure the latencies of other users."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -160,7 +160,7 @@ class Probe:
         self._engine.close()
 
     def take(self) -> list[LoggedOperation]:
-        """Return the operations since the last call in order of arrival. Raises MeasurementError if the probe fails."""
+        """Return the operations that finished since the last call. Raises MeasurementError if the probe fails."""
         if self._failed is not None:
             raise self._failed
         return [self._felt.popleft() for _ in range(len(self._felt))]
@@ -220,7 +220,7 @@ def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return number, median, p99 and maximum of the latencies in seconds: of each kind, and of the worst kind.
+    """Return number, median, p99 and maximum of the latencies in seconds, for each kind of operation and the worst.
 
     ``slow``: number of operations that failed or exceeded the limit.
     """
@@ -267,7 +267,7 @@ class Neighbour:
         return self._control.share
 
     def begin(self) -> None:
-        """Run the probe without other load by strakes. Raises EnvironmentLacksError if latencies exceed the limit."""
+        """Measure latencies of the idle file system. Raises EnvironmentLacksError if they already exceed the limit."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
@@ -302,7 +302,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return a progress callback. ``may_yield``: it cancels the trial if the load must be reduced."""
+        """Return the progress callback of a trial. ``may_yield``: it cancels the trial if others are slowed down."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -312,13 +312,13 @@ class Neighbour:
         return look
 
     def after_visit(self) -> dict[str, float]:
-        """Return the latencies during the trial, to be stored with the trial."""
+        """Return the latencies of other users during the trial."""
         self._listen()
         found = latencies(self._all[self._of_visit :], self.limit_s)
         return {key: value for key, value in found.items() if key != "kinds"}
 
     def summary(self) -> NeighbourFelt:
-        """Return the latencies before and during the measurement, to be stored with the run."""
+        """Return the latencies of other users before and during the measurement."""
         alone, since = (latencies(some, self.limit_s) for some in (self._all[: self._alone], self._all[self._alone :]))
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
@@ -362,7 +362,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Yield a Neighbour whose probe works in ``workspace``. At the end, store the latencies in the run."""
+    """Protect other users while the context is open. The probe works in ``workspace``."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -35,7 +35,7 @@ class NodesStudy(Study):
     elsewhere = "Start ranks on several nodes: --launcher mpi with --hosts A,B, or --launcher slurm in a job."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of nodes, with equal numbers of ranks per node. Skipped on a single node."""
+        """Return a measurement for each number of nodes, with equal numbers of ranks per node. Needs several nodes."""
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
             return [self.skipped(reason, nodes="several")]
@@ -66,7 +66,7 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return a finding on the slowest node, for each operation."""
+        """Return the slowest node of each operation."""
         return [
             self._slowest(operation, cells[-1], results)
             for operation in _TITLES

@@ -20,7 +20,7 @@ from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB
-# Numbers of ranks in the cells "many writers" and "many creators".
+# Numbers of ranks that write, or create files, in parallel.
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _TITLES = {
@@ -63,7 +63,7 @@ class Overview(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Cells:
-        """Return the cells: first for bandwidth, then for metadata, then for stripe counts."""
+        """Return the measurements of bandwidth, then of metadata, then of stripe counts."""
         return [*self._data(context), *self._names(context), *self._stripes(context)]
 
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
@@ -230,9 +230,9 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the headlines with the rates of advised settings, each after the usual rate of its operation.
+    """Return the rates with the usual and with the recommended settings.
 
-    A rate is added if its number of processes is not the usual one, or if it exceeds the usual rate by 10 %.
+    A recommended setting is added if its number of processes is not the usual one, or if its rate is 10 % higher.
     """
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
@@ -276,7 +276,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the cells with these settings and the usual levels of all other factors. "any" matches all levels."""
+    """Return the measurements with these settings, and the usual levels of all others. "any": all levels."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -289,7 +289,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return the levels of a factor in ascending order, each with the cells that have usual levels otherwise."""
+    """Return the levels of a factor in ascending order, with measurements that differ only in this factor."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

@@ -40,11 +40,11 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
-        """Return a text with name and fingerprint of the plan. A run is only resumed if both are equal."""
+        """Return the name and the fingerprint of the user's plan. A run is resumed only if both are equal."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Cells:
-        """Return the plan as one cell, reduced to the available space. Empty without a plan."""
+        """Return the user's plan as one measurement, reduced to the available space. Empty without a plan."""
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan

@@ -17,7 +17,7 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
-# Number of steps. Twice the number halves the files of the first step and the last step, which are compared.
+# Number of steps in which the directory grows. Twice the number halves the files of the two compared steps.
 _STEPS = 4
 # Number of rounds in each step; each has a rate. With many short rounds, most rounds have no stall of a full journal:
 # chosen from 7 splits on the times of an independent program (7 populations on XFS). Twice the number hides stalls.
@@ -50,7 +50,7 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each step of the growing pool. Steps are smaller if space is short."""
+        """Return a measurement for each step of the growing directory. Steps are smaller if space is short."""
         ranks = context.team
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (

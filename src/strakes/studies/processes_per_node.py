@@ -22,7 +22,7 @@ _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 # Published stripe count (Tian et al. 2020).
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# A node is no bottleneck if n data targets give it at least this share of n times the rate of one target.
+# Minimum speed-up from n data targets, as a share of n, at which the node is not the bottleneck.
 _NEARLY_SHARE = 0.9
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
@@ -127,7 +127,7 @@ class ProcessesPerNode(Study):
         return questions
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published test as a claim: n data targets write less than n times as fast, due to the node."""
+        """Return the claim that the node, not the servers, is the bottleneck of writes to all data targets."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if not alone or not together:
             return []

@@ -28,8 +28,7 @@ _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds show the rate before the fault. The schedule may end before the recovery, because overdue creations are
-# made afterwards.
+# Three seconds are enough to measure the rate before the fault.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -112,7 +111,7 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return a forecast for the largest published system, and the finding whether acknowledged files survived."""
+        """Return the predicted wait on the largest published system, and whether acknowledged files survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
@@ -169,7 +168,7 @@ class RecoveryStudy(Study):
         return self.finding("nothing-lost", text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the wait of the last client in the cell with the most clients."""
+        """Return the waiting time of the last client, measured with the most clients."""
         message = "fail-over until the last of {clients} clients is back"
         return [
             Headline(gettext(message, clients=cell.settings["clients"]), cell.id)

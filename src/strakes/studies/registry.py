@@ -1,4 +1,4 @@
-"""Registry of all studies by name. A new study needs a module and a line here. Modules are imported when used."""
+"""Registry of all studies by name. A new study needs a module and an entry here."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ReplicationCost(Study):
     alone = "Without --against DIR2 (not replicated) this gives rates and bytes sent, but not what replication costs."
 
     def cells(self, context: Context) -> Cells:
-        """Return cells with an fsync per file by number of ranks, and a batch for each measured row of the table."""
+        """Return measurements with an fsync per file, by number of ranks, and with one fsync per batch of files."""
         measures = (Measure("create", "operations_per_s"), Measure("wait", "elapsed_s", {"operation": _WAIT}))
         stop, settings = context.stonewall(), dict[str, Setting]
         for ranks in (1, context.team):
@@ -102,7 +102,7 @@ class ReplicationCost(Study):
         return [*self.summaries(results), self.finding("ratio", text, "unknown", (), needs=needs)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return findings: replicated bytes per file, the published calculation with them, and rows of the table."""
+        """Return the replicated bytes per file, and the published cost calculation with the measured values."""
         cells = results.where()
         servers = [counters for cell in cells for seen in cell.observations for counters in seen.servers.values()]
         if cells and not any(SENT in counters for counters in servers):

@@ -103,7 +103,7 @@ class StartupLoad(_Scenario):
         return map(str, range(min(2, context.crowd) + 1))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return settings, phases and measures: phases write the input, then load it with a dropped page cache."""
+        """Return settings, phases and measures of writing an input file and loading it with a dropped page cache."""
         ranks, readers = context.crowd, int(way)
         nodes = max(1, len(context.nodes))
         amount = max(
@@ -148,7 +148,7 @@ class RestartDump(_Scenario):
         return ("0", "own", *(str(writers) for writers in (1, 2, 4, 8) if writers < context.crowd))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return settings, phases and measures: phases write the dump, then read it."""
+        """Return settings, phases and measures of writing a dump and reading it."""
         ranks, stop, own = context.crowd, context.stonewall(), way == "own"
         writers, amount = 0 if own else int(way), context.amount_bytes(ranks)
         transfer = min(MIB, max(64 * KIB, amount))

@@ -18,7 +18,7 @@ _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# Time limit of a phase, as a multiple of the expected time at the rate of the pilot.
+# Time limit of a phase, as a multiple of its expected duration.
 _PATIENCE_TIMES = 3.0
 _TITLES = {
     ("write", "stripe_count"): "stripe count, writes of files of {size}",

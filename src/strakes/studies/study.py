@@ -1,4 +1,4 @@
-"""Base class of studies. A study has pure functions from a context to cells, and from results to figures."""
+"""Base class of studies, which plan measurements of a file system and derive answers and figures from them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Context:
         return max(64 * KIB, quarters)
 
     def too_little(self, needed: int, ranks: int) -> str:
-        """Return why ranks have fewer than ``needed`` bytes each, without an amount: reports group equal reasons."""
+        """Return the reason, as text without amounts, for less than ``needed`` bytes per rank."""
         if self.data_per_rank is not None:
             return "a larger --data-per-rank is needed"
         if needed > min(self.max_bytes / ranks, GIB):
@@ -152,7 +152,7 @@ class Context:
         rank_shift: int = 0,
         stop: Stop | None = None,
     ) -> tuple[WholePhase, ...]:
-        """Return phases that write ``amount`` bytes per rank and segment with fsync, and read them uncached."""
+        """Return phases that write ``amount`` bytes per rank with fsync, and read them without page cache."""
         stop = stop or self.stonewall()
         write = TransferPhase(
             "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -161,9 +161,9 @@ class Context:
         return (write, *self.uncached(read))
 
     def uncached(self, read: TransferPhase) -> tuple[TransferPhase, ...]:
-        """Return the phase ``read``, if necessary after a phase that writes its files with O_DIRECT.
+        """Return a read phase, preceded by a phase that writes its files with O_DIRECT if a cache cannot be dropped.
 
-        This is necessary if a client cache cannot be dropped: it does not get data written with O_DIRECT.
+        Data written with O_DIRECT do not enter the cache of the client.
         """
         if read.direct or read.rank_shift or not self.bypasses_cache:
             return (read,)
@@ -175,11 +175,11 @@ class Context:
 
     @property
     def bypasses_cache(self) -> bool:
-        """Return whether to write files with O_DIRECT before reads: with --full, if a cache cannot be dropped."""
+        """Return whether files must be written with O_DIRECT, so that a cache that cannot be dropped stays empty."""
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return the rule that stops a phase after ``times`` its planned duration. Completed work counts."""
+        """Return the rule that ends a phase after ``times`` its planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
@@ -202,7 +202,7 @@ def power_of_two_at_most(value: float) -> int:
 
 
 class Study(ABC):
-    """Questions about a file system, with the cells that answer them. Subclasses are stateless."""
+    """Base class: questions about a file system, and the measurements that answer them. Subclasses are stateless."""
 
     name: str
     title: str
@@ -229,22 +229,22 @@ class Study(ABC):
 
     @abstractmethod
     def cells(self, context: Context) -> Cells:
-        """Return the cells to measure, and the skipped cells with reasons."""
+        """Return the measurements to make, and the skipped ones with reasons."""
 
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the figures to draw."""
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return statements that are not answers to questions, each with a verdict."""
+        """Return results that are not answers to questions, each with a verdict."""
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return findings that summarise one file system. A comparison has them for both sides."""
+        """Return findings that summarise one file system, also within a comparison of two."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return name -> title and cells of each group of cells whose arithmetic mean was published."""
+        """Return the groups of measurements whose mean was published, by name."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -256,10 +256,7 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the values for the summary: for each operation, the last cell, which has the largest levels.
-
-        Cells that a cache of this node answered are left out.
-        """
+        """Return the rates for the summary: of each operation at the largest settings, without cached ones."""
         facts = results.facts
         cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
         last = {(cell.settings.get("operation"), cell.settings.get("io")): cell for cell in cells}
@@ -280,7 +277,7 @@ class Study(ABC):
         place: Place = PLAIN,
         knobs: Mapping[str, str] | None = None,
     ) -> Cell:
-        """Return a cell of this study. ``ranks``: default is the setting "ranks"."""
+        """Return a measurement of this study. ``ranks``: number of ranks, by default the setting "ranks"."""
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
         return Cell(
             self.name,
@@ -295,11 +292,11 @@ class Study(ABC):
         )
 
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
-        """Return a cell of this study that cannot be measured, with the reason."""
+        """Return a measurement of this study that cannot be made, with the reason."""
         return SkippedCell(self.name, settings, reason)
 
     def too_few_files(self, context: Context, **settings: Setting) -> SkippedCell:
-        """Return a skipped cell whose plan would need more files than allowed."""
+        """Return a measurement that is skipped because it needs more files than allowed."""
         return self.skipped(f"only {context.max_items} files may be created here", **settings)
 
     def published(
@@ -343,7 +340,7 @@ class Study(ABC):
         unit: str,
         needs: str,
     ) -> Finding:
-        """Return a finding with the interval of the quantity ``of``: "measured", or "inconclusive" without one."""
+        """Return a result with the interval of the quantity ``of``, or "inconclusive" without an interval."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
         return self.finding(name, statement, "measured", evidence, interval_of(interval, of, unit))
@@ -358,5 +355,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a finding of this study. Its id is the name of the study, a hyphen and ``name``."""
+        """Return a result of this study. Its id consists of the study's name and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

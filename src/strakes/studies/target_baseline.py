@@ -36,7 +36,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each metadata and data target. Kinds with fewer than two targets are skipped."""
+        """Return a measurement for each metadata target and data target, if there are at least two of a kind."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
@@ -98,7 +98,7 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return a claim for each target: its rate is at least 0.8 of the median of its kind (of two: of the other)."""
+        """Return the claim that a target reaches at least 0.8 of the other targets' median rate, for each target."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:

@@ -45,7 +45,7 @@ class TransferSize(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each transfer size, buffered and with O_DIRECT, and buffered cells by stripe size."""
+        """Return a measurement for each transfer size, buffered and with O_DIRECT, and buffered ones by stripe size."""
         ranks = context.team
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
@@ -80,7 +80,7 @@ class TransferSize(Study):
     def cell_of(
         self, context: Context, transfer: int, amount: int, *, direct: bool = False, layout: Layout | None = None
     ) -> Cell:
-        """Return a cell with ``transfer`` bytes per call and ``amount`` bytes per rank."""
+        """Return a measurement with ``transfer`` bytes per call and ``amount`` bytes per rank."""
         io = "direct" if direct else "buffered"
         settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": context.team}
         key = f"{io}/{transfer}"

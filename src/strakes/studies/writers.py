@@ -29,7 +29,7 @@ class Writers(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of writers and data size per rank. Sizes above the usable space are skipped."""
+        """Return a measurement for each number of writers and data size per rank, as far as space allows."""
         ranks = each = 16
         if len(context.nodes) > 1:
             each = power_of_two_at_most(min(context.nodes.values()))
@@ -81,7 +81,7 @@ class Writers(Study):
         return [self.figure(drawn, (writers, "", "log"), y, self.published(text, 8, 32))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How many writers are enough?" by data size, and "How many ranks are enough, if all write?"."""
+        """Return the questions on how many writers are enough, and on how many ranks are enough if all write."""
         questions = []
         for cells in _groups(results):
             of, name = cells[0].settings, cells[0].id.split("/")[1]

@@ -1,4 +1,4 @@
-"""Judge each need as PASS, FAIL, UNKNOWN or a forecast, with the evidence and its limits. Pure functions."""
+"""Compare measured values with the requirements on a file system: PASS, FAIL, UNKNOWN or a forecast."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WIDTH_COLUMNS = 96
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a need. ``found``: measured, reported or forecast value. ``limits``: limits of the evidence."""
+    """Verdict on one requirement. ``found``: measured, reported or extrapolated value. ``limits``: caveats in words."""
 
     need: Need
     verdict: str
@@ -49,11 +49,11 @@ def judge(
     figures: Sequence[FigureLevels],
     command: str = "",
 ) -> tuple[Answer, ...]:
-    """Return an answer to each need. A rate is a PASS if the lower end of its measured interval reaches the need.
+    """Return a verdict on each required value.
 
-    It is a FAIL if the upper end is below the need, and if more clients or ranks are measurably no faster, or would not
-    suffice even at proportional growth. ``figures``: measured levels, to forecast numbers of clients that were not
-    measured. ``command``: command that measures all needs, if this run did not.
+    A rate is a PASS if the lower end of its interval reaches the required rate. It is a FAIL if the upper end is lower,
+    and more clients or ranks cannot help. ``figures``: series of measured rates, to extrapolate to other numbers of
+    clients. ``command``: command that measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)

@@ -35,7 +35,7 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One need. ``at_least`` is in the unit of this kind of need: files, bytes, clients, B/s or operations a second."""
+    """One requirement. ``at_least``: required files, bytes, clients, B/s or operations per second, by its kind."""
 
     name: str
     kind: Kind
@@ -46,7 +46,7 @@ class Need:
 
     @property
     def study(self) -> str:
-        """The study that measures the needed value, or "" if the file system reports the value."""
+        """Name of the study that measures the required value, or "" if statvfs reports the value."""
         return _STUDIES.get(self.kind, "")
 
 

@@ -49,7 +49,7 @@ class AppPhase:
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application. ``grouping``: maximum number of ranks whose data one writer can write."""
+    """Description of an application's I/O. ``grouping``: maximum number of ranks that share a writer."""
 
     title: str
     interface: Interface

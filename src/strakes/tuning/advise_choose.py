@@ -31,10 +31,10 @@ _USUAL_STRIPE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Choice:
-    """One advised setting for one phase.
+    """One recommended setting for one I/O phase of an application.
 
-    ``gain``: interval of rate with this value / rate with the present value, or None without a proven gain. ``surer``:
-    measurement that would make the answer more certain, or "".
+    ``gain``: interval of the rate with this value divided by the rate with the present value, or None if no gain is
+    proven. ``surer``: command that would make the answer more certain, or "".
     """
 
     phase: str
@@ -49,9 +49,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting without advice, and the measurement that it needs (``needs``).
+    """A setting that cannot be recommended without a further measurement, ``needs``.
 
-    ``times``: budget for ``needs`` as a multiple of the run's budget, or 0 for the default budget.
+    ``times``: budget for this measurement as a multiple of the analysed run's budget, or 0 for the default.
     """
 
     phase: str
@@ -72,14 +72,14 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Advised settings (``choices``), settings without advice (``unknowns``), best stripe counts by file size."""
+    """Recommendations for an application: settings, settings without data, and best stripe counts by file size."""
 
     choices: tuple[Choice, ...]
     unknowns: tuple[Unknown, ...]
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
-        """Return the advised value of a setting for a phase, or None without advice."""
+        """Return the recommended value of a setting for an I/O phase, or None if there is no recommendation."""
         return next(
             (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
         )

@@ -46,7 +46,7 @@ _ALL_RANKS = -1
 _MOST_READ_S = 300.0
 # Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# A phase with less than this share of all data is omitted from the description. The same applies to remarks.
+# Share of all data below which a phase is omitted from the description of the application.
 _SMALL_SHARE = 0.02
 
 

@@ -13,7 +13,7 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 VARIABLE = "STRAKES_PORTRAIT"
-# Maximum number of runs that are read, at about a second each.
+# Maximum number of stored runs to search. Reading one takes about a second.
 _MOST_RUNS = 10
 # Paths where a site may publish a portrait, relative to the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
@@ -21,11 +21,11 @@ _SHARED_DATA = "/usr/local/share:/usr/share"
 
 
 def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
-    """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
-    the run that the site has published.
+    """Return the stored run on which advice is based.
 
-    ``answers``: tells whether a run has a wanted answer; the newest such run is preferred. Raises BadInputError if no
-    run exists, with the shortest sufficient measurement as the remedy.
+    The first that exists: ``wanted`` (an id or a file), $STRAKES_PORTRAIT, the user's newest survey or study, the run
+    that the site published. ``answers``: predicate; among the user's runs, the newest one that fulfils it is preferred.
+    Raises BadInputError if no run exists.
     """
     store = Store()
     if wanted is not None:

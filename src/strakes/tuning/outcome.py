@@ -56,7 +56,7 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
-        """The verdict: "better" if the gain's interval is above 1, "unfinished" if fresh runs are missing."""
+        """Verdict of the search: "better" if the gain's interval is above 1, "unfinished" if final runs are missing."""
         confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
@@ -96,14 +96,14 @@ class TuningOutcome:
 
     @cached_property
     def most_possible(self) -> float:
-        """Upper limit of the gain of any setting: the larger of the model's limit and the fresh runs' limit."""
+        """Upper limit of the gain that any setting can have over the present setting, as a ratio of rates."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: its fresh trials in the confirmation or, without these, all."""
+        """Return the successful trials of a setting: those that confirm it or, without these, all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own

@@ -169,7 +169,7 @@ _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# Minimum number of calls of each rank in a trial. With four, one call is at most 25 % of the trial.
+# Minimum number of calls of each rank in a trial. With four, one call takes at most 25 % of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # Time limit of a phase, as a multiple of its planned duration.
@@ -178,7 +178,7 @@ _PATIENCE_TIMES = 3.0
 
 @dataclass(frozen=True)
 class Here:
-    """Result of probing a target. ``why_not``: texts on interfaces that do not work, with reasons."""
+    """Interfaces that work on a directory, and data sizes of a trial. ``why_not``: reasons against other interfaces."""
 
     able: Abilities
     scale: TrialSize
@@ -195,7 +195,7 @@ def team(app: App, launch: Launch) -> tuple[int, int | None]:
 
 
 def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) -> Here:
-    """Return the result of probing the target: working interfaces, and data of a trial that suit the budget."""
+    """Return the I/O interfaces that work in the directory, and data sizes of a trial that suit the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
     striping = target.striping()
@@ -243,7 +243,7 @@ def _interfaces(
 
 
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:
-    """Return the space without refused layouts, and a text for each refused layout.
+    """Return the search space without layouts that the file system refuses, and a text for each of these.
 
     Each layout is set once and read back. If the file system changed the layout, it counts as refused.
     """

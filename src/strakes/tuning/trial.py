@@ -28,9 +28,10 @@ _NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor for each knob, whose levels are the values that take effect, and a text for each refused value.
+    """Return a factor of the search for each system setting (knob), and a text for each refused value.
 
-    Raises BadInputError for a knob that is unknown, that has no value here, or that strakes does not change.
+    The levels of a factor are the values that take effect. Raises BadInputError for a knob that is unknown, that has no
+    value here, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
@@ -123,7 +124,7 @@ def key_of(space: SearchSpace, trial: Trial) -> str:
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return phase -> seconds per byte with the default setting. Empty without shares or before its first trial."""
+    """Return the seconds per byte of each phase with the default setting. Empty before its first trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
@@ -147,7 +148,7 @@ def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) 
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
-    """Return the search space and trial size that space_event() recorded, or None."""
+    """Return the stored search space and trial size of a search, or None if the run has none."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
         return None
@@ -165,5 +166,5 @@ def not_tried_of(run: Run) -> tuple[str, ...]:
 
 
 def confirmation_of(run: Run) -> Confirmation | None:
-    """Return the planned confirmation, or None if the search ended before planning one."""
+    """Return the planned final comparison with the default, or None if the search ended before planning it."""
     return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

@@ -36,7 +36,7 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """Abilities of this system, which limit the search space.
+    """What a system offers to a search: interfaces, ranks and layouts.
 
     ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: those that work.
     ``layout``: present layout of new files, or None if unknown (then no layouts are tried).

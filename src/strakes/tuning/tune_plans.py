@@ -78,10 +78,10 @@ def phase_name(phase: AppPhase) -> str:
 
 
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
-    """Return the rate of a trial, with phases weighted by their shares of the I/O. None if a phase moved no data.
+    """Return the rate of a trial in bytes per second, or None if a phase moved no data.
 
-    ``usual_s``: seconds per byte of each phase with the default setting. The rate is then relative to the default.
-    Without ``usual_s``, the rate is in bytes per second over all phases.
+    ``usual_s``: seconds per byte of each phase with the default setting. If given, the result is the rate relative to
+    the default, with phases weighted by their shares of the I/O time.
     """
     time_s = bytes_moved = 0.0
     shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}
@@ -97,7 +97,7 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return phase -> seconds per byte in a trial."""
+    """Return the seconds per byte of each phase of a trial."""
     names = {phase_name(phase) for phase in app.phases}
     return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
 

@@ -60,15 +60,16 @@ class Rules:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The setting to compare with the default, and the number of fresh runs of each, fixed before the first one."""
+    """Plan of the final comparison: the setting to compare with the default, and the number of runs of each."""
 
     best: Point
     runs: int
 
 
-# Screening: weights of repeated levels and of chance in the score, relative to the distance from chosen settings.
+# Weights of repeated levels and of a random term in the space-filling design. The distance between settings has weight
+# 1.
 _USED, _CHANCE = 0.5, 0.3
-# A setting stays in the race while it is the best one in at least this share of posterior samples.
+# A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02
 # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 _DRAWS = 400
@@ -78,7 +79,7 @@ _MOST_DRAWN = 700
 
 @dataclass
 class Search:
-    """State of a search. ``told``: all results in order of time, from which an interrupted search resumes."""
+    """State of a search for the best setting. ``told``: results of all trials in order of time."""
 
     space: SearchSpace
     seed: int
@@ -120,7 +121,7 @@ class Search:
 
     @property
     def surrogate(self) -> Surrogate:
-        """Return the model of all settings, fitted to the runs before the confirmation."""
+        """Return the Gaussian process fitted to all trials before the final comparison."""
         before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
@@ -128,7 +129,7 @@ class Search:
 
     @property
     def best(self) -> Point:
-        """Return the confirmed setting, else the measured one with the best posterior mean, else the default."""
+        """Return the best setting: the confirmed one, else the one with the best posterior mean, else the default."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = self._measured()
@@ -139,9 +140,9 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """Return the ratio of the winner's rate to the default's rate in the fresh runs of the confirmation.
+        """Return the best setting's rate divided by the default's rate, from the runs that confirm it.
 
-        None before the confirmation, or if the default is the winner.
+        None before these runs, or if the default is the best setting.
         """
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
@@ -149,7 +150,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return the values of a setting in the confirmation, by block."""
+        """Return the values of a setting in the runs that confirm the winner, by block (round of trials)."""
         return {
             result.block: result.value
             for result in self.told

@@ -78,5 +78,5 @@ class SearchSpace:
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:
-        """Return the point with these settings; the inverse of :meth:`settings`."""
+        """Return the point of the search space with these levels."""
         return tuple(settings[factor.name] for factor in self.factors)

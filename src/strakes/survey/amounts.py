@@ -1,7 +1,4 @@
-"""Choose the phase length and the cells of a run so that the budget allows enough blocks (rounds of trials).
-
-All functions are pure.
-"""
+"""Choose the length of phases and the measurements so that enough rounds of trials fit the budget."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of one block. ``phases``: equivalent number of creation phases. ``beside_s``: seconds outside phases."""
+    """Duration of a block (round of trials): number of equivalent creation phases, and seconds outside phases."""
 
     cells: int
     phases: float
@@ -61,7 +58,7 @@ def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
 
 
 def weight(phase: Phase) -> float:
-    """Return the duration of a phase relative to a phase that creates or writes the same files."""
+    """Return the duration of a phase as a multiple of the phase that creates or writes its files."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 

@@ -15,9 +15,9 @@ from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_warning_texts import warning
 
-# A phase of fewer seconds is a burst: it ends before write-back, servers or devices reach a steady state.
+# Seconds. Shorter phases are bursts that end before write-back, servers or devices reach a steady state.
 _BURST_S = 0.5
-# Multiple of a server's memory. At most 50 % of this amount of data fits into the server's cache.
+# Minimum amount of data as a multiple of a server's memory: at most 50 % of it then fits into the server's cache.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 

@@ -61,7 +61,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return a graded finding for each claim, inconclusive if fewer than three blocks measured both of its sides."""
+    """Return a graded verdict on each published claim. It is inconclusive with fewer than three paired values."""
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 
@@ -102,7 +102,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return graded answers in the order of the questions, without questions whose levels share too few blocks."""
+    """Return graded answers to the questions. Questions with too few paired values are omitted."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, answer, results)
@@ -112,7 +112,7 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
-    """Return the answer to "which of these cells is best?", graded together with all questions of the run.
+    """Return the answer to "which of these settings is best?", graded together with all questions of the run.
 
     If the run has this question itself, return the run's answer, so that no derived advice has a higher grade.
     """

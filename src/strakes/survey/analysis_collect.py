@@ -47,7 +47,10 @@ def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
 
 
 def collect(cells: Sequence[Cell], visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> Results:
-    """Return the results of all cells. Failed trials, and trials with another load limit than most, are left out."""
+    """Return the results of all measurements.
+
+    Failed trials are left out, and also trials whose load limit differs from that of most trials.
+    """
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)
@@ -115,7 +118,7 @@ _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
-    """Return the pilot's rate for each measure of file creation whose later rates were all far lower.
+    """Return the file creation rates of the pilot measurement that were far higher than all later ones.
 
     Some file systems create files many times faster until files have been removed or a journal is full.
     """

@@ -1,4 +1,4 @@
-"""Find the trials with the same load limit, and the rates that a limit reduced. All functions are pure."""
+"""Find trials under the same load limit, and rates that the limit reduced."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def held_share(sample: Sample) -> float:
 
 
 def held_back(cell: Measured) -> float:
-    """Return the median share of time that ranks waited for a load limit, or 0 if it is below ``HELD_SHARE``."""
+    """Return the median share of time that ranks waited because of a load limit (0 if it is negligible)."""
     shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

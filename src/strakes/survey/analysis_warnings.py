@@ -40,10 +40,9 @@ from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
-# Joint confidence of the servers' intervals. Only their upper ends are used, so at most 1 % of runs get a false
-# warning.
+# Joint confidence of the intervals of all servers. At most 1 % of runs get a false warning of a slow server.
 _SURE_OF_SERVERS = 0.98
-# A cache answered if devices or servers read less than this share of the data. Their counters may err by 10 %.
+# Reads count as cached if devices or servers read less than this share of the data. Counters may err by 10 %.
 ANSWERED_SHARE = 0.9
 # Warn if other programs used more than this share of processor time.
 BUSY_CPU_SHARE = 0.25
@@ -336,7 +335,7 @@ def _values(layout: Layout) -> str:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return the reason for each cell (by key) that neither the run nor its resumption had time to measure."""
+    """Return the reasons, by key, for measurements that were left out for lack of time."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

@@ -20,7 +20,7 @@ from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, vis
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
-    """Measure the open cells, block by block, until no cell is open or the time for measuring is spent."""
+    """Repeat the measurements in rounds until all questions are answered or the time is spent."""
     request = session.request
     session.cells = cells
     visits_s = {cell.key: visit_s(cell, session.pilot, phase_s) for cell in cells}
@@ -87,7 +87,7 @@ _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Measure the cells in sequence, as often as the study needs. Then remove the files, and store the duration.
+    """Take the measurements one after another, then remove the files.
 
     Return whether the run is complete: a run that keeps its files is incomplete until all files are created.
     """

@@ -38,11 +38,11 @@ from strakes.targets.workspace import Workspace
 # Length of a phase of the pilot as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot; the first one in a new directory is often slow. Time grows in proportion.
+# Number of trials of the pilot measurement. The first one in a new directory is often slow.
 _PILOTS = 2
-# Number of trials to measure the overhead; one delayed trial of three does not change the median. Half would.
+# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
-# Practically unlimited space (bytes and files), to find out whether cells are left out for lack of space.
+# Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50
 
 
@@ -83,7 +83,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 
 
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """Return the cells and the phase length in seconds: stored in a resumed run, otherwise chosen after a pilot."""
+    """Return the measurements, and the length of phases in seconds: stored, or chosen after a pilot measurement."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
         session.pilot = Pilot(**chosen.pilot)

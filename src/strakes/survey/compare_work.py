@@ -111,7 +111,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences named for a cell. Three fit a line; twice the number needs two.
+# Maximum number of differences that are listed for two measurements. Three fit a line of the terminal.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")

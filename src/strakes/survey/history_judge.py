@@ -1,6 +1,6 @@
-"""Histories of figures over stored runs, and verdicts on these histories.
+"""Find level shifts in the medians of repeated runs.
 
-``error`` bounds the probability that any series has a false change, even if successive runs are autocorrelated.
+``error`` bounds the probability that any series gets a false shift, even if successive runs are autocorrelated.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class RunChange:
 
 @dataclass(frozen=True)
 class HistorySeries:
-    """The medians of one cell in successive runs, with a verdict.
+    """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: work of these runs as text, given only if the cell has other runs with another amount of work.
-    ``seen_from``: smallest lasting rise, as a share of the level, that is detected with a power of 80 % if it begins in
-    the middle of the series. The noise is taken as log-normal, so a fall has the same size on a logarithmic scale.
+    ``amount``: work of these runs as text, if other runs did another amount. ``seen_from``: smallest lasting rise, as a
+    share of the level, that is detected with a power of 80 % if it begins in the middle of the series. The noise is
+    taken as log-normal, so a fall has the same size on a logarithmic scale.
     """
 
     cell: str
@@ -68,9 +68,9 @@ class HistorySeries:
 
 @dataclass(frozen=True)
 class History:
-    """All runs of one measurement (with one fingerprint), oldest first.
+    """All repetitions of one measurement, oldest first.
 
-    ``left_out``: runs without a point in ``series``, since no other run did the same work in a similar amount.
+    ``left_out``: runs that no other run can be compared with, because their amounts of work differ.
     """
 
     fingerprint: str
@@ -87,7 +87,7 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Return the histories with a verdict on each series: the last level shift, except if it was before ``since``."""
+    """Return the histories with a verdict on each series. Level shifts before ``since`` are ignored."""
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni
     return [
@@ -97,7 +97,7 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
 
 
 def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> list[str]:
-    """Return a text for each series with a verdict that meets a condition of ``--fail-on``."""
+    """Return a text for each series whose verdict meets a ``--fail-on`` condition."""
     met = []
     for history in histories:
         for series in history.series:

@@ -12,10 +12,10 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 
-# Plans assume at least these rates, even for a slower file system.
+# Minimum assumed rates, in bytes and files per second, of a slow file system.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
-# The smallest pilot: bytes and files of each rank, and maximum seconds of each phase.
+# Minimum bytes and files of each rank in the pilot measurement, and maximum seconds of each phase.
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
@@ -49,15 +49,12 @@ def smallest_plan(ranks: int, seed: int) -> Plan:
 
 
 def beside_phases_s(visit: Visit) -> float:
-    """Return the seconds of a trial outside its phases.
-
-    They include the removal of files, so use a trial with little work to measure the fixed overhead.
-    """
+    """Return the seconds of a trial that were spent outside its I/O phases, including the removal of files."""
     return max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the highest rates of several pilots, so that phases have enough work. A time limit ends slow phases."""
+    """Return the highest rates of several pilot measurements."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
@@ -67,10 +64,9 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with lower rates of file creation and removal, to account for ``seconds`` of write-back.
+    """Return the pilot's rates with lower rates of file creation and removal, for ``seconds`` of write-back.
 
-    A slow device may need far longer to write files back than memory needs to create them, and every trial waits until
-    the files are written back.
+    A slow device may need far longer to write files back than the page cache needs to create them.
     """
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
@@ -78,7 +74,7 @@ def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
 
 
 def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:
-    """Return the rates in the pilot's samples."""
+    """Return the rates that a pilot measurement found."""
     by_name = {sample.name: sample for sample in samples}
     return Pilot(
         write_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["write"].bytes_per_s),

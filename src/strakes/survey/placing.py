@@ -13,18 +13,17 @@ from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
-# Wait for directories to move to their metadata targets: maximum seconds, and maximum share of the budget.
+# Maximum wait until directories have moved to their metadata targets: in seconds, and as a share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget for placing directories. Less important cells that need more are left out. Twice this share leaves
-# a two-minute study too little time to decide.
+# Share of the budget for placing directories on metadata targets. Twice this share leaves too little for measurements.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Create directories with the layouts of the cells. Return the cells whose files got the requested layout.
+    """Create directories with the requested layouts, and return the measurements whose layout took effect.
 
-    The effective layouts are stored in the run. Raises MeasurementError if no cell is left.
+    The effective layouts are stored in the run. Raises MeasurementError if no measurement is left.
     """
     refused: set[Layout | None] = set()
     why: list[str] = []
@@ -57,10 +56,10 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose directories can be placed as required, and create the directories that will be kept.
+    """Return the measurements whose directories can be put on the required metadata targets, and create these.
 
-    On some systems, placing a directory takes a second. Therefore the most important cells come first, and cells of
-    lower priority are placed only within a share of the budget. Raises BadInputError if no cell is left.
+    Placing a directory can take a second. Therefore measurements of lower priority get only a share of the budget.
+    Raises BadInputError if no measurement is left.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -115,9 +114,9 @@ def _place(session: Session, cell: Cell) -> str:
 
 
 def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose file system settings can be changed. Raises BadInputError if no cell is left.
+    """Return the measurements whose file system settings can be changed.
 
-    As a test, each setting is changed once and restored immediately.
+    As a test, each setting is changed once and restored immediately. Raises BadInputError if no measurement is left.
     """
     why: dict[str, str] = {}
     kept = []

@@ -38,30 +38,29 @@ FREE_SHARE = 0.8
 CHOSEN_SHARE = 0.25
 # Maximum data of a plan as a share of the available memory, because the page cache holds the data.
 MEMORY_SHARE = 0.25
-# The same for tmpfs and ramfs, where data occupy memory twice.
+# Share of the memory for data on tmpfs and ramfs, where they occupy memory twice.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Optimistic rates: requested data and files that exceed the budget even at these rates are refused before the pilot.
-# Overheads in seconds per trial: the first is for this check, the second for the budget in the message.
+# Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
+# Below: seconds of a trial outside its phases, for the check and for the error message.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial longer than this multiple of the planned length has a fixed amount of work: 33 % above the limit of all other
-# phases, which end after three times the planned length.
+# A trial longer than four times the planned phase length has a fixed amount of work: all other phases end after three
+# times that length.
 _OUTSIZED = 4.0
-# If some cells have a fixed amount of work, this share of the budget is for the others. With twice the share, cells
-# with fixed work would get no time.
+# Share of the budget for trials with time-limited phases, if others have a fixed amount of work.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 
 def limits(
     facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None, *, stated: bool = False
 ) -> tuple[int, int]:
-    """Return the maximum bytes and files that one plan may put on the target.
+    """Return the maximum bytes and files that one trial may create in the directory.
 
-    ``stated``: the plan is the user's, so only the free space limits it. Raises BadInputError if the target is too full
-    for the smallest study.
+    ``stated``: the user gave the amounts, so only the free space limits them. Raises BadInputError if too little space
+    is free for the smallest study.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
@@ -85,15 +84,15 @@ def limits(
 
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the maximum bytes and files that one plan of the request may put on the target."""
+    """Return the maximum bytes and files that one trial of this request may create."""
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError, with the largest values that fit, if requested data or files cannot fit. Writes nothing.
+    """Raise BadInputError, with the largest values that fit, if requested data or files exceed the space.
 
-    ``facts``: facts about the file system. The duration is not checked, because that requires a pilot.
+    ``facts``: facts about the file system.
     """
     room = room_of(request, facts)
     further = []
@@ -116,9 +115,9 @@ def make_context(
     room: tuple[int, int],
     description: Description | None = None,
 ) -> Context:
-    """Return the context of the studies, with the length of phases that fits the budget.
+    """Return the parameters of all studies, with the longest phases that fit the budget.
 
-    Raises BadInputError if requested data or files do not fit the target or the budget.
+    Raises BadInputError if requested data or files do not fit the file system or the budget.
     """
     context = Context(
         file_system=facts["file_system"],
@@ -182,7 +181,7 @@ def most_ranks(launch: Launch) -> int | None:
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells that fit the target and the budget, and the remaining cells with reasons."""
+    """Return the measurements that fit the file system and the budget, and the others with reasons."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -222,7 +221,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 
 def why_left_out(context: Context) -> str:
-    """Return the reason for leaving out the less important cells."""
+    """Return the text that explains why less important measurements are left out."""
     return f"a larger --budget is needed: in this one, phases of {format_seconds(context.phase_s)} have priority"
 
 

@@ -20,20 +20,22 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of a cell's first trial: twice the length of the cell's phases.
+# Expected duration of a first trial, as a multiple of the sum of its phases.
 _FIRST_GUESS = 2.0
-# Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
+# Maximum number of trials with one combination of settings. With 60, the interval of a median is a quarter as wide as
+# with 5.
 MOST_RUNS = 60
-# After LOOKS, a question with the grade "alike" ends at the next multiple of this number of blocks. Twice adds up to 5.
+# Number of blocks (rounds of trials) between two interim analyses after the last planned one. Twice the number adds up
+# to 5 blocks.
 _LOOK_EVERY = 5
 
 
 class Schedule:
-    """Decides which cells are measured next. A block is one trial of each open cell, in an order drawn at random.
+    """Decides which measurements are repeated next, in rounds (blocks) of random order.
 
-    A cell is open while a question about it is not answered. A cell without questions is open until its interval is as
-    narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of planned verdicts are open.
-    ``visits_s``: expected seconds of a cell's first trial, by cell.
+    A measurement (cell) is open while a question about it is not answered. Without questions, it is open until its
+    interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of planned verdicts
+    are open. ``visits_s``: expected seconds of a cell's first trial, by cell.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Schedule:
             self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Count the latest trial. If its load limit is new, restart the count from the ``visits`` under that limit."""
+        """Count the latest trial. If its load limit is new, count only the ``visits`` under that limit."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
@@ -87,7 +89,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """If an interim analysis (look) is due after this block, close the cells without open questions and claims."""
+        """Make an interim analysis if one is due, and stop measuring what it answers."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -146,9 +148,9 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Plan further verdicts, in order, while the remaining time suffices for enough runs of their cells.
+        """Plan to answer further questions while the remaining time suffices for the trials that they need.
 
-        Enough means ``WANTED_BLOCKS`` runs in the first call, and ``FEWEST_BLOCKS`` runs in later calls.
+        The first call requires ``WANTED_BLOCKS`` trials of each measurement, later calls require ``FEWEST_BLOCKS``.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
@@ -216,6 +218,6 @@ class Schedule:
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:
-        """Return the cells with too few runs for a comparison, except cells whose runs all failed."""
+        """Return the measurements with too few trials for a comparison, except those that always failed."""
         failed = {key for _, key in self._visited if not self.runs(key)}
         return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON and key not in failed]

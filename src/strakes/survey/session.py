@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
     from strakes.studies.neighbour import Neighbour
 
-# A plan is stopped after LIMIT_FACTOR times its expected time, but at the earliest after SHORTEST_LIMIT_S seconds.
+# A hanging plan is stopped after 20 times its expected duration, but not before 60 s.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Seconds to wait after an interruption of the service. The end of the interruption is rounded to seconds, and the next
-# plan must begin after it.
+# Seconds between a fail-over and the next plan. File systems record the end of a fail-over in whole seconds.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
@@ -39,7 +38,8 @@ _BACK_WITHIN_S = 120.0
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
-# Minimum pause between searches for other measurements: in seconds, and as a multiple of the last search's duration.
+# Minimum pause between searches of the directory for other strakes runs: in seconds, and in durations of the last
+# search.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -69,7 +69,7 @@ class Session:
 
     @property
     def workspace(self) -> Workspace:
-        """Workspace on the measured file system."""
+        """Working directory of this run on the measured file system."""
         return self.sides[""].workspace
 
     @property
@@ -82,7 +82,7 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return the seconds left of the given share (0 to 1) of the budget. Negative if more was spent."""
+        """Return the remaining seconds of this share (0 to 1) of the budget. Negative if more was spent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
@@ -150,9 +150,10 @@ def shortest_limit_s(request: Request) -> float:
 
 
 def note_others(session: Session, when: str) -> None:
-    """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
+    """Record other strakes measurements in the directory.
 
-    "meanwhile" searches the directory only if enough time has passed since the last search.
+    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only if enough time has passed
+    since the last search.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
@@ -183,7 +184,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record the present state of interruptions that outlasted their trial."""
+    """Record fail-overs and other interruptions that have not ended with their trial."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

@@ -20,7 +20,7 @@ from strakes.survey.pilot import NO_PILOT
 
 @dataclass(frozen=True)
 class Verdict:
-    """One answer or claim of a study, with the keys of the cells that it compares."""
+    """One question or claim of a study, with the keys of the measurements that it compares."""
 
     study: str
     cells: tuple[str, ...]
@@ -38,11 +38,10 @@ def verdicts_of(
     visits_s: Mapping[str, float],
     budget_s: float,
 ) -> list[Verdict]:
-    """Return the verdicts that the cells can decide, most important first.
+    """Return the questions and claims that the measurements can decide, most important first.
 
-    First come claims, and comparisons of a question's first option with its last. Comparisons of all its options
-    follow, and then options whose trials take a large share of the budget. Each of these groups is sorted by priority
-    and alternates between studies. Cells without a verdict come last.
+    First come claims, and comparisons of a question's first option with its last. Comparisons of all options follow,
+    and then options whose trials take a large share of the budget. Within each group, studies alternate.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -117,7 +116,7 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return, for each verdict, the budget in seconds that suffices for this verdict and all earlier ones.
+    """Return the budgets in seconds that suffice for the first question, for the first two, and so on.
 
     ``prepared_s``: seconds that the preparation of the run has taken.
     """
@@ -131,9 +130,9 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return, by study, two --budget options: for the next unplanned verdict, and for all unplanned verdicts.
+    """Return, for each study, the budgets that would answer its next open question and all of them.
 
-    ``budgets``: result of :func:`budgets_of`. ``left``: indices of the unplanned verdicts.
+    ``budgets``: result of :func:`budgets_of`. ``left``: indices of the open questions.
     """
     open_: dict[str, list[str]] = {}
     for index in sorted(left):

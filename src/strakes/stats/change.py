@@ -25,23 +25,24 @@ Grade = Literal["early", "confirmed"]
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values after a tested change point; run time is proportional. 32 misses changes (docs/watch.md).
+# Maximum number of values after a tested change point. Run time is proportional to it. With 32, real changes are
+# missed.
 REACH = 64
 # Allowed false early warnings per false confirmed change. Doubling it lowers the penalty by 0.7 of the Gumbel scale.
 EARLY_FACTOR = 4.0
 # Values are clipped at this number of scale units. With 4, 6% fewer changes are found in one data set (docs/watch.md).
 _CLIP = 3.0
-_PATHS = 200  # Simulated paths. 200 give the location of the Gumbel law to 9% of its scale.
-_HORIZON = 128  # Simulated values per path. Run time is proportional.
-_LONGEST_PAST = 256  # Past values from which noise is estimated. 256 normal values give the scale to 7%.
-_WARM_UP = 30  # First values of a path, which are omitted. At an autocorrelation of 0.9, 4% of the first value remains.
-# The noise is estimated again when the past has grown by the factor _GROWN or by _RENEWED values.
+_PATHS = 200  # Number of simulated series. 200 give the location of the Gumbel law to 9% of its scale.
+_HORIZON = 128  # Length of a simulated series. Run time is proportional to it.
+_LONGEST_PAST = 256  # Number of past values from which the noise is estimated. 256 normal values give the scale to 7%.
+_WARM_UP = 30  # Warm-up values of a series. At an autocorrelation of 0.9, 4% of the first value remains.
+# The noise is estimated again when the number of past values has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
 # Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
 # Change points in the past: minimum cost reduction (in variances times the log of the number of values) and distance.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
-_LARGEST_AUTOCORRELATION = 0.97  # Maximum autocorrelation. 0.985 would double the variance of simulated noise.
+_LARGEST_AUTOCORRELATION = 0.97  # Maximum assumed autocorrelation. 0.985 would double the variance of simulated noise.
 # Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel
 # law, which is unreliable. Doubling it lowers the lowest penalty by 0.7 of the Gumbel scale.
 _MOST_EXPECTED = 8.0
@@ -100,7 +101,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series without changes: its scale, and the cost reductions that it causes by chance."""
+    """Scale of a series' noise, and the distribution of the largest cost reductions that noise causes."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -137,7 +138,7 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the cost reduction that noise alone exceeds with the probability ``alarms_per_value`` per value."""
+        """Return the detection threshold that noise exceeds with the probability ``alarms_per_value`` per value."""
         place, scale = self._laws[grade]
         return place - scale * math.log(min(alarms_per_value * _HORIZON, _MOST_EXPECTED))
 

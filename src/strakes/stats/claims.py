@@ -50,7 +50,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judgement whether a claim holds, with its grade.
+    """The judgement of a published claim, with its grade.
 
     ``holds``: for an undecided claim, the more probable answer. ``part``: index of the least supported condition.
     """

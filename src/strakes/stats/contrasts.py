@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of blocks for trimming. Of six values, trimming would remove two (33%).
+# Minimum number of values for a trimmed mean. Of six values, trimming would remove two (33%).
 TRIM_FROM = 7
-# Share of blocks trimmed at each end. With 0, a third of the power is lost if one block in ten is several times slower;
-# with 0.2, a tenth of the power is lost under normal noise (bench/truth).
+# Share of values that the trimmed mean omits at each end. With 0, a third of the power is lost if one value in ten is
+# several times too slow. With 0.2, a tenth is lost under normal noise (bench/truth).
 TRIM_SHARE = 0.1
-# Minimum number of blocks for an estimate. With two, the t quantile at 90% would be 6.3 instead of 2.9.
+# Minimum number of values for an estimate. With two, the t quantile at 90% would be 6.3 instead of 2.9.
 FEWEST_BLOCKS = 3
 # The prior of a true log ratio is a mixture of zero-mean normal distributions with these standard deviations. The first
 # (2%) is for differences that do not matter. The others cover 5% to a factor of more than 1,000. Without the two
@@ -86,7 +86,7 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The common variance of all comparisons of a run, and its degrees of freedom (may be infinite)."""
+    """The typical variance of all comparisons of a run, and its degrees of freedom (may be infinite)."""
 
     variance: float
     freedom: float
@@ -102,7 +102,7 @@ class Shrinkage:
 
 # Minimum variance of log rates. Clocks and counters resolve about 0.2%, so a smaller scatter is due to chance.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances to estimate their spread. Its standard error is 82% with four variances, 100% with three.
+# Minimum number of variances to estimate their spread: with four, the standard error is 82%, with three 100%.
 _FEWEST_CONTRASTS = 4
 
 
@@ -201,7 +201,7 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior of scale (first axis) and true log ratio (second axis, with the values ``grid``)."""
+    """Joint posterior probability of prior scale (first axis) and true log ratio (second axis, values in ``grid``)."""
 
     grid: Array
     joint: Array
@@ -216,7 +216,7 @@ class Posterior:
 
 
 def population_of(contrasts: Sequence[Contrast], steps: int = 30) -> Population:
-    """Return the mixture fitted to contrasts with shrunk variances (expectation maximisation, Dirichlet prior)."""
+    """Return the distribution of true log ratios, fitted to all comparisons of a run (expectation maximisation)."""
     import numpy as np
 
     counts = np.array(PRIOR_COUNTS)

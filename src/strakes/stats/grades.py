@@ -37,12 +37,11 @@ LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with both looks is 5%.
 # A setting at most 10% slower than the best is good enough, because whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Factors within which settings get the grade "alike", smallest first.
+# Settings get the grade "alike" if their rates differ at most by one of these factors.
 ALIKE_WITHIN = (1.05, 1.1)
-# The grade "alike" needs this posterior probability, and intervals of this confidence within the factor. In simulated
-# surveys, 1% to 3% of these answers are wrong. With a probability of 0.95 and no interval, 5% to 8% are wrong.
+# The grade "alike" needs this posterior probability. In simulated surveys, 1% to 3% of the "alike" answers are wrong.
 ALIKE_PROBABILITY = 0.97
-ALIKE_CONFIDENCE = 0.7  # With 0.9, half as many answers are "alike".
+ALIKE_CONFIDENCE = 0.7  # Confidence of intervals for the grade "alike". 0.9 would halve the number of such answers.
 # Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
 INTERVAL_CONFIDENCE = 0.9
 # Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% would take 1.4 times as long.
@@ -66,7 +65,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """The chosen setting compared with another: ratio (above 1: the chosen one is better), 90 % interval, grade."""
+    """The best setting compared with another one: ratio (above 1: the best is better), 90 % interval and grade."""
 
     level: int
     ratio: float
@@ -77,7 +76,7 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question: index of the ``chosen`` level, grade, and comparisons with the ``others``.
+    """The graded answer to "which level is best?": index of the ``chosen`` level, and comparisons with the others.
 
     ``versus``: comparison with the worst level, which decides the grade. ``within``: maximum factor if "alike".
     """
@@ -120,7 +119,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions that got a "sure" answer at a look up to ``block``. Do not measure them again."""
+    """Return the indices of questions with a "sure" answer in an interim analysis up to ``block``."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -222,9 +221,9 @@ class _Question:
         return True
 
 
-# Minimum probability (90%) that a cheaper level is good enough. A higher one chooses expensive levels more often.
+# A cheaper setting is chosen if it is good enough with this probability. Higher values favour expensive settings.
 ENOUGH_PROBABILITY = 0.9
-# Maximum probabilities, for "sure" and "likely", that another level is better by over GOOD_ENOUGH.
+# Maximum probabilities, for "sure" and "likely" answers, that another setting is more than 10% faster.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

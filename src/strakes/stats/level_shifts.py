@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHORTEST = 5
 # Simulated autocorrelations. A shift must be significant for all. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-_SIMULATED = 4000  # Number of simulated series. 20 of them exceed the quantile _FAR. Run time is proportional.
+_SIMULATED = 4000  # Number of simulated series. Run time is proportional to it.
 # Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
 _NEAR, _FAR = 0.05, 0.005
 # Clip values at this number of standard deviations of the noise. 0.3% of normal noise is farther from the level.

@@ -21,9 +21,9 @@ from strakes.stats.interval import Estimate, Interval, interpolated_interval, me
 # Minimum relative difference between two single runs that counts. Nine of ten pairs of runs on an unchanged system
 # differ by less. Whole runs scatter by 14% (docs/statistics.md), which is not visible within a run.
 ONE_PAIR = 0.4
-# Minimum number of batches of a run. Fewer batches have no interval at 99%.
+# Minimum number of batch means of a run. Fewer have no interval at a confidence of 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices of a run. Their medians show slow changes; with twice the number they show scatter.
+# Number of time slices into which a run is split. Their medians show drift; twice the number shows mostly noise.
 _PARTS = 4
 
 # A function that returns the ratio of two settings with an interval of the given confidence.
@@ -220,7 +220,7 @@ def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a`` (values by block) over their common blocks."""
+    """Return a function that estimates the ratio of ``b`` to ``a`` from pairs measured in the same block."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at either end. The standard error of a variance is 100% with three values, 140% with two.
+# Minimum number of values at the smallest and at the largest size. The standard error of a variance from three is 100%.
 FEWEST = 3
 
 

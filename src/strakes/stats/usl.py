@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4  # minimum number of levels; with half of them, the three coefficients would not be determined
+FEWEST_LEVELS = 4  # Minimum number of different client counts. The law has three coefficients.
 RESAMPLES = 500  # Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
 # Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05

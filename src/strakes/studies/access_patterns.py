@@ -56,7 +56,7 @@ class AccessPatterns(Study):
     source = "S5"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each pattern and request size, and for each pattern and number of clients."""
+        """Return a measurement for each access pattern with each request size and each number of clients."""
         amount = context.amount_bytes(context.team)
         amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
         for size in _SIZES:
@@ -66,7 +66,7 @@ class AccessPatterns(Study):
                 else:
                     yield self.skipped(context.too_little(size, context.team), pattern=pattern, transfer_bytes=size)
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // 32)  # published: 32 objects per client
+        size = max(4 * KIB, each // 32)  # Zanon Boito et al. (2009) used 32 objects per client.
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")

@@ -115,7 +115,7 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
 _ROUND_TRIP_S = 10e-6
 # A read is answered by a cache if the servers send less than this share of the data.
 _SERVED_SHARE = 0.5
-# Operations on names that earlier phases of the plan created.
+# Operations on names that an earlier phase of the trial has created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 # A directory listing gets many entries per request, so its time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")

@@ -16,7 +16,7 @@ from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, 
 from strakes.targets.lustre_layouts import layout_from
 
 _ONE_STRIPE = "one stripe"
-# A file size with which a metadata target stores the whole file.
+# Bytes. A Lustre metadata target with data-on-metadata stores a whole file of this size.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -36,7 +36,7 @@ class Layouts(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each layout. The cells differ only in the layout."""
+        """Return a measurement for each file layout."""
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
             why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"

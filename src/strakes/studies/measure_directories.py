@@ -20,7 +20,7 @@ from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
 _NEVER_EMPTY = "stays"
-# Number of placements made in parallel. Calls mostly wait, so doubling it nearly halves the time.
+# Number of directories that are placed in parallel. Calls mostly wait, so doubling it nearly halves the time.
 _AT_ONCE = 4
 
 

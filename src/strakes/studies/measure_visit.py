@@ -25,12 +25,12 @@ from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace, sweep
 
 INTERRUPTED = "interrupted"
-# Maximum number of attempts for a trial that fail-overs interrupt. The time grows in proportion.
+# Maximum number of attempts for a trial that fail-overs interrupt. The total time grows in proportion.
 MOST_INTERRUPTED = 3
 _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 _OVER_LIMIT = "the plan took longer than its limit"
-# Above this load per processor, the machine explains a slow plan: a process gets 33% of a processor.
+# Runnable processes per processor above which a time-out may be due to the machine: each gets 33% of a processor.
 _OVERLOAD = 3.0
 _HANGS = (
     "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."

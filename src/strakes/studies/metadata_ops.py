@@ -24,7 +24,7 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# If more numbers of ranks than this are measured, a further figure has them as its axis.
+# Maximum number of rank counts that are lines of one figure. With more, a further figure has them on its x axis.
 _FEW_LEVELS = 2
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
@@ -59,13 +59,13 @@ class MetadataOps(Study):
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell by number of ranks and kind of directory. Cells with too few allowed files are skipped."""
+        """Return measurements by number of ranks and kind of directory, as far as enough files are allowed."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         directories: tuple[Literal["unique", "shared"], ...] = ("unique", "shared")
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # published: separate directories
+                    continue  # Zeng et al. (2021) used separate directories.
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:

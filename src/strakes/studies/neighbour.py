@@ -35,8 +35,8 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution,
-# this holds for 8% of windows if 1% of operations are slow, and for 99.8% if 10% are slow.
+# The load is reduced if 3 of the last 100 operations of one kind were slow. By the binomial distribution, this holds
+# for 8% of windows if 1% of operations are slow, and for 99.8% if 10% are slow.
 WINDOW, TOO_MANY = 100, 3
 # Load levels, as shares of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
@@ -45,7 +45,7 @@ CALM = 600
 # Operations per second of each kind. They are a negligible load, but show a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
-# Duration of one plan in seconds. The next plan follows immediately.
+# Seconds for which the engine measures latencies. It is then started again immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
 # Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
@@ -54,7 +54,7 @@ _JOIN_S = 45.0
 # Nice value of the probe: nine times the weight of other processes (manual page sched(7)). The probe represents users
 # on other machines, so it must not wait for a processor of this one.
 _NICE = -10
-# Before the measurement, the probe runs alone: for _WARM_UP_S to fill caches (not counted), then for _ALONE_S.
+# Seconds for which latencies are measured on the idle file system: first to fill caches (not counted), then to count.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
 # After a cancelled trial, the next one starts when no operation was slow for 1 s, or after 5 s at the latest.

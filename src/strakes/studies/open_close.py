@@ -33,7 +33,7 @@ class OpenClose(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks. Cells with fewer than 8 allowed files per rank are skipped."""
+        """Return a measurement for each number of ranks, as far as 8 files per rank are allowed."""
         measures = (
             Measure("create", "seconds_per_item", {"operation": _CREATE}),
             Measure("reopen", "seconds_per_item", {"operation": _OPEN}),

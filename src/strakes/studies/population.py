@@ -19,13 +19,13 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps in which the directory grows. Twice the number halves the files of the two compared steps.
 _STEPS = 4
-# Number of rounds in each step; each has a rate. With many short rounds, most rounds have no stall of a full journal:
-# chosen from 7 splits on the times of an independent program (7 populations on XFS). Twice the number hides stalls.
+# Number of rounds in each step of the growing directory. Twice the number hides stalls of a full journal (measured on
+# XFS with an independent program).
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_SLOWER = 0.8  # whole runs of one system differ by 14% (docs/statistics.md)
+_SLOWER = 0.8  # Whole runs on one system differ by 14% (docs/statistics.md).
 _ENDS = (
     "Over the first quarter of {files} files, {first} files/s were created, over the last {last}, with all stalls. No "
     "sudden change was found; StorNext's came at 40 million."

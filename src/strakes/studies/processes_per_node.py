@@ -16,8 +16,8 @@ from strakes.targets.description import Description, Layout
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
-_TRANSFER = 64 * KIB  # Published transfer size.
-# Data per process, the second factor of the publication, on files with a stripe count of 4 and stripes of 64 KiB.
+_TRANSFER = 64 * KIB  # Published transfer size in bytes (Tian et al. 2020).
+# Published bytes per process (Tian et al. 2020), on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 # Published stripe count (Tian et al. 2020).
 _STRIPES = 4
@@ -38,7 +38,7 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return cells by number of ranks and, with --full, by data per process and by data targets."""
+        """Return measurements by number of ranks and, with --full, by data per process and by data targets."""
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
         if context.data_per_rank is not None:

@@ -19,11 +19,10 @@ from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, lines
 from strakes.studies.study import Cells, Context, Study
 
-# Number of clients -> priority. The smallest and the largest number come first. A client is a libcephfs session with 12
-# threads and 1.6 MB.
+# Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Number of files created just before the fault, and of clients that create them. The new server replays the journal of
-# the files: with 50,000 files, recovery took two to three times as long as without.
+# Number of files created just before the fault, and number of clients that create them. The new metadata server replays
+# their journal: with 50,000 files, recovery took two to three times as long as without.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
@@ -36,7 +35,7 @@ _WHO: tuple[tuple[str, Metric], ...] = (
     ("median client", "recovery_median_s"),
     (_LAST, "recovery_last_s"),
 )
-# Published table 2: number of clients, and seconds until the file system had recovered.
+# Table 2 of Zeng et al. (2021): number of clients, and seconds until the file system had recovered.
 _S2 = ((50.0, 10.0), (100.0, 23.0), (200.0, 41.0), (500.0, 108.0), (1000.0, 211.0), (2000.0, 420.0))
 _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 
@@ -56,7 +55,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of clients, including --ranks. More than one client requires libcephfs."""
+        """Return a measurement for each number of clients. More than one client requires libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "

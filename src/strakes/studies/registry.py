@@ -33,7 +33,7 @@ _CLASSES = {
     "recovery": "RecoveryStudy",
     "replication-cost": "ReplicationCost",
 }
-# Studies without a command-line name: the results of ``strakes run`` and of ``strakes import``.
+# Results of ``strakes run`` and of ``strakes import``, which are presented as studies.
 _UNNAMED = {"plan": "PlanRun", "imported": "ImportedResults"}
 _MODULES = {"plan": "plan_run", "startup-load": "scenarios", "restart-dump": "scenarios"}
 NAMES = tuple(_CLASSES)

@@ -40,7 +40,7 @@ _MADE = {
     (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer "
     "(published by Zeng et al.: {published} s for {amount} MiB).",
 }
-# Measured numbers of files of the published table. Larger ones take minutes, so they need --files.
+# Numbers of files in the published table that are measured by default. Larger ones take minutes.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
 # Maximum number of creates with fsync per rank. Each waits for two disks and the network. More exceed the budget.

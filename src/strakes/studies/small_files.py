@@ -35,7 +35,7 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each number of ranks. Cells with fewer than 8 allowed files per rank are skipped."""
+        """Return a measurement for each number of ranks, as far as 8 files per rank are allowed."""
         measures = [Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items()]
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -142,6 +142,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Return the number of files per rank, at most ``wanted``. Transactions need space for twice the number."""
+    """Return the number of files per rank, at most ``wanted``. Transactions need space for twice as many."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

@@ -31,7 +31,7 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each block size and number of ranks. Blocks above the data of a rank are skipped."""
+        """Return a measurement for each block size and number of ranks."""
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:

@@ -13,7 +13,7 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
-# Stripe size of the cells with different stripe counts. The publication found 1 MiB good for all file sizes.
+# Stripe size at which the stripe count is varied. Tian et al. (2020) found 1 MiB good for all file sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
@@ -38,7 +38,7 @@ class StripingStudy(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each layout and file size. Files above the usable space are skipped."""
+        """Return a measurement for each layout and file size that fits the space."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             yield self.skipped(f"the layout of files cannot be set here: {why}")

@@ -21,8 +21,8 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases that create files last up to _MAKING_TIMES times the phase length, so that faster reads and removals of the
-# files also last one phase length. This applies to phase lengths from LASTING_S seconds on.
+# Phases of at least 0.5 s that create files last up to twice the phase length, so that faster reads and removals of
+# these files last one phase length.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -213,7 +213,7 @@ class Study(ABC):
     # Whether `strakes survey` includes this study, which must be short and need only a directory.
     in_survey = False
     needs_description = False
-    # Number of trials per cell if cells run in sequence, because each adds files to those before. 0: in blocks.
+    # Number of rounds, if each round adds files to those of earlier rounds, else 0.
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False

@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
-# A target below this share of the rate of the others is slow. At 0.9, equal targets under load would be slow.
+# A target is slow below this share of the rate of the others. At 0.9, equal targets under load would be slow.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {

@@ -21,7 +21,7 @@ _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
 # Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Twice the number doubles data.
 FEWEST_CALLS = 4
-# Priorities of cells in a survey, from 1 (measured first) to 4.
+# Priorities of transfer sizes in a survey, from 1 (measured first) to 4.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)

@@ -1,4 +1,4 @@
-"""Parse a TOML file of needs, the requirements on a file system."""
+"""Parse a TOML file with requirements on a file system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.units import parse_bytes, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
-# Kind of need -> its keys besides kind, name and at_least. A "!" marks a required key.
+# Kind of requirement -> its keys in the TOML file besides kind, name and at_least. A "!" marks a required key.
 _KEYS: Mapping[str, str] = {
     "files": "",
     "bytes": "",
@@ -51,7 +51,10 @@ class Need:
 
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
-    """Return title and needs of a file. Raises BadInputError that names the file, the need and the invalid key."""
+    """Return the title and the requirements of a TOML file.
+
+    Raises BadInputError that names the file, the requirement and the invalid key.
+    """
     document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:

@@ -20,7 +20,6 @@ from strakes.survey.analysis_answers import answer_among
 from strakes.tuning.advise_app import App, AppPhase, Operation
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
-# Settings whose smaller values save no resources. (Fewer stripes or processes do.)
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # Maximum ratio of a file's size to the nearest measured file size. Beyond it, no stripe count is advised.
@@ -101,7 +100,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     for place, unknown in enumerate(unknowns):
         budget = f" --budget {typed_seconds(unknown.times * budget_s, up=True)}" if unknown.times else ""
         unknowns[place] = replace(unknown, needs=unknown.needs.replace(" DIR", f" {directory}") + budget)
-    # A layout applies to reads and writes, so optimise it for the operation of the largest phase.
+    # Files keep their layout, so reads and writes have the same one.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 

@@ -1,4 +1,4 @@
-"""Select the run for advice: the requested run, one of the user's runs, or the run that the site published."""
+"""Select the stored run on which advice is based."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from strakes.runs.store import Store
 VARIABLE = "STRAKES_PORTRAIT"
 # Maximum number of stored runs to search. Reading one takes about a second.
 _MOST_RUNS = 10
-# Paths where a site may publish a portrait, relative to the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 

@@ -41,7 +41,7 @@ _WHAT: Mapping[str, What] = {
     FILES: "files",
 }
 
-# If a gain above this ratio is still possible, the runs are too noisy for a statement.
+# Ratio of rates. If the runs cannot exclude a larger gain, they are too noisy for a conclusion.
 _LOOSE_TIMES = 1.5
 
 

@@ -1,4 +1,4 @@
-"""Build the portrait of a stored run of any kind, without access to the target or the store."""
+"""Build the report (portrait) of a stored run of any kind, without access to the file system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strakes.survey.analysis_build import study_portrait
 
 
 def build_portrait(run: Run) -> Portrait:
-    """Return the portrait: estimates, figures, findings, answers, warnings. Raises BadInputError for a damaged run."""
+    """Return the report: estimates, figures, findings, answers, warnings. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         if run.manifest["kind"] != "tune":
             return study_portrait(run)

@@ -37,7 +37,7 @@ class TuningRequest:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash of the options that must be equal to resume a run. Budget and seed may differ."""
+        """Return a hash of the options that must be equal to resume a search. Budget and seed may differ."""
         same = {
             "kind": KIND,
             "app": to_toml(self.app),

@@ -84,7 +84,7 @@ _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 @dataclass(frozen=True)
 class Bench:
-    """The fixed inputs of all trials: application, search space, trial size, rules and site."""
+    """Inputs that all trials of a search share: application, search space, trial size, limits and file system."""
 
     app: App
     space: SearchSpace

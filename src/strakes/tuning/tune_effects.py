@@ -17,7 +17,7 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# A setting matters only if it causes at least this share of the variance.
+# Minimum share of the variance of the rates that an important setting causes.
 MATTERS_SHARE = 0.05
 # Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
 _DRAWS = 200

@@ -15,7 +15,7 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Request size of the unmeasured writes that create the files of a reading phase.
+# Bytes per request of writes that only create the files for later reads and are not measured.
 _MADE_WITH_BYTES = 1 << 20
 
 
@@ -39,7 +39,7 @@ class TrialSize:
 
 
 def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan:
-    """Return the plan of a trial with these settings."""
+    """Return the plan (I/O phases) of a trial with these settings."""
     data = max(int(settings[offers.TRANSFER]), scale.data_bytes)
     phases: list[Phase] = []
     made: set[str] = set()
@@ -103,7 +103,7 @@ def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
 
 
 def has_shares(app: App) -> bool:
-    """Return whether the application has several phases, all with a share of the I/O."""
+    """Return whether the application has several I/O phases, each with a known share of the I/O time."""
     return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
 
 

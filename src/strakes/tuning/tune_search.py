@@ -66,8 +66,7 @@ class Confirmation:
     runs: int
 
 
-# Weights of repeated levels and of a random term in the space-filling design. The distance between settings has weight
-# 1.
+# Weights of repeated levels and of a random term in the space-filling design, relative to the distance of settings.
 _USED, _CHANCE = 0.5, 0.3
 # A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02

@@ -30,7 +30,7 @@ _ROUNDS = (14, 8, 8)
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
-# Logarithms below the quantile _GOOD of all runs are compressed: a distance of 1 (_FAR) becomes log(2) = 0.69.
+# Log rates below this quantile are compressed: a distance of 1 from the quantile becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
 _DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.
 _JITTER = 1e-9  # Variance added to each run to make the matrix invertible, far below any measured noise.
@@ -69,7 +69,7 @@ class _Scales:
 
 
 class Geometry:
-    """Distances between the levels of each factor of a search space, computed once for all fits."""
+    """Distances between the levels of each factor, computed once for all fits of the Gaussian process."""
 
     def __init__(self, space: SearchSpace) -> None:
         places = [
@@ -88,7 +88,7 @@ class Geometry:
         return _Scales(tuple(3.0 for _ in self.distances))
 
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
-        """Return the distances of settings ``a`` from settings ``b``, one matrix for each factor."""
+        """Return the distances between the settings ``a`` and ``b``, one matrix for each factor."""
         return [
             distance[np.ix_(self.levels[a, which], self.levels[b, which])]
             for which, distance in enumerate(self.distances)
@@ -106,7 +106,7 @@ class Geometry:
 
 
 class Surrogate:
-    """Model fitted to runs. Raises ValueError without a run or for a value that is not positive."""
+    """Gaussian process fitted to measured rates. Raises ValueError without a rate or for one that is not positive."""
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:

@@ -1,4 +1,4 @@
-"""Build the portrait of a search: the confirmation as cells, the gain as a finding, and the main effects as figures."""
+"""Build the report of a search: confirmed gain, and the main effects of the settings as figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strakes.tuning.tune_words import named
 
 
 def tuned_portrait(run: Run) -> Portrait:
-    """Return the portrait of a search. Raises BadInputError if the search ended before its first trial."""
+    """Return the report of a search. Raises BadInputError if the search ended before its first trial."""
     outcome = outcome_of(run)
     confirmed, levels = _confirmed(outcome), _levels(outcome)
     keys = ("id", "kind", "name", "created", "status", "command", "options")

@@ -13,21 +13,20 @@ from strakes.model.plan import Phase
 from strakes.studies.study import PER_RANK_STEP, Context
 from strakes.survey.request import Request
 
-# Share of the budget for blocks. The rest is for creating directories and removing files.
+# Share of the budget for repeated trials. The rest is for creating directories and removing files.
 MEASURE_SHARE = 0.92
-# Planned and minimum number of blocks. If the budget is too short for the minimum, cells are left out. Power to detect
-# a difference of 30 % when runs scatter by 15 % (bench/truth): 90 % with 12 blocks, 70 % with 8, 50 % with 6.
+# Planned and minimum number of repetitions. The power to detect a difference of 30 % when runs scatter by 15 % is 90 %
+# with 12 repetitions, 70 % with 8 and 50 % with 6 (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
 # An operation on an existing file takes about half as long as its creation, on all measured file systems.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Minimum length of phases in seconds; the second value is for file systems in memory. Cells are left out rather than
-# have shorter phases, which mostly measure the start of the work.
+# Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure the start of the work.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of a block's time planned for work outside the phases. At least 30 % is left for the phases.
+# Maximum share of the time that is planned for work outside the phases. At least 30 % is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 

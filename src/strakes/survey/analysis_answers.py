@@ -94,7 +94,7 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
-    """Return each question as a choice between levels with measured values."""
+    """Return the questions as choices between settings with measured values."""
     return [
         Choice(tuple(_values(option, results) for option in question.options), question.ordered)
         for question in questions

@@ -1,4 +1,4 @@
-"""Server counters of each cell, summed over the cell's trials, and servers that are slower than others."""
+"""Sum server counters over the trials of a measurement, and find servers that are slower than others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.description import NOW
 
 
 def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[ServerCount, ...]:
-    """Return the counters by cell and server, in the order of the cells."""
+    """Return the server counters by measurement and server."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     times: Counter[tuple[str, str]] = Counter()
     for visit in visits:

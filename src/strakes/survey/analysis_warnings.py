@@ -95,7 +95,7 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
     elif below in MEMORY_FILE_SYSTEMS:
         place = gettext("{file_system} in an image file on {below}", file_system=file_system, below=below)
         yield warning("memory-file-system", file_system=place)
-    elif device.get("backing_file"):  # O_DIRECT does not bypass the cache of the lower file system
+    elif device.get("backing_file"):  # The file system below an image file caches O_DIRECT.
         yield warning("cache-below", [cell.id for cell in _reads(results)], file=device["backing_file"])
     if results.facts.get("direct_io", True) is False:
         yield warning("direct-refused", file_system=file_system)
@@ -216,7 +216,6 @@ def _target(run: Run) -> Iterator[RunWarning]:
             asked = _values(event.wanted)
             if asked != given:
                 yield warning("setting-differs", setting=gettext("layout of new files"), asked=asked, effective=given)
-    # Fail-over drills restart servers on purpose.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():

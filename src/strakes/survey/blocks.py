@@ -81,8 +81,7 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             return
 
 
-# Time to remove files, as a share of the time to create them (XFS 0.61, CephFS 0.68). Without this reserve, the removal
-# would exceed the budget.
+# Time to remove files, as a share of the time to create them (measured: XFS 0.61, CephFS 0.68).
 _REMOVAL_SHARE = 0.7
 
 

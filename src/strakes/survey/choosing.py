@@ -38,9 +38,10 @@ from strakes.targets.workspace import Workspace
 # Length of a phase of the pilot as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot measurement. The first one in a new directory is often slow.
+# Number of trials of the pilot measurement. The first one in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
-# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median.
+# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median. With
+# half, it would.
 _SMALLEST_PILOTS = 3
 # Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50

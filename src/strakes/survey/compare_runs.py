@@ -32,7 +32,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Largest acceptable load per processor before a run: each process still gets 50 %. An earlier run leaves less load.
+# Runnable processes per processor before a run, above which its rates are not trusted. At 2, each process gets 50 %.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")

@@ -1,4 +1,4 @@
-"""Match the cells of two runs that did the same work: equal plans, except for the factors under comparison."""
+"""Match the measurements of two runs that did the same work: equal plans, except for compared factors."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
 
 
 def amount_ratio(own: Cell, other: Cell) -> float:
-    """Return the ratio of the larger to the smaller amount of work, in the phase where it is largest (at least 1)."""
+    """Return the ratio of the larger to the smaller amount of work of two measurements (at least 1)."""
     ratio = 1.0
     phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
     for first, second in zip(*phases, strict=True):
@@ -88,7 +88,7 @@ def amount_ratio(own: Cell, other: Cell) -> float:
 
 
 def same_work(own: Cell, other: Cell) -> bool:
-    """Return whether two cells with the same key did the same work, in amounts that differ at most ALIKE_TIMES."""
+    """Return whether two measurements with the same key did nearly the same amount of work."""
     if own.imported or own.fingerprint == other.fingerprint:
         return own.fingerprint == other.fingerprint
     pairs, _ = alike([own], [other], (), any_amount=True)
@@ -111,7 +111,8 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences that are listed for two measurements. Three fit a line of the terminal.
+# Maximum number of differences listed for two measurements. Three fit a line of the terminal; twice the number needs
+# two.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")

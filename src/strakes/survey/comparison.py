@@ -36,7 +36,7 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Overall:
-    """The verdict and grade on the geometric mean of all cells."""
+    """Verdict on all measurements together, by the geometric mean of their ratios."""
 
     verdict: Verdict
     ratio: float | None
@@ -48,7 +48,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Unlike:
-    """A cell that cannot be compared, and the reason."""
+    """A measurement that cannot be compared, and the reason."""
 
     id: str
     why: str

@@ -14,7 +14,7 @@ from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
 _DIRECTIONS = {"likely": ("likely SLOWER", "likely FASTER"), "leaning": ("leaning to SLOWER", "leaning to FASTER")}
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
-# Maximum number of cells without a comparison that are printed, so that the verdicts fit a screen. --json lists all.
+# Maximum number of printed measurements that cannot be compared, so that all fits a screen.
 _MOST_LINES = 8
 
 
@@ -24,7 +24,7 @@ def to_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def render(comparison: Comparison) -> str:
-    """Return the comparison as text, with changed cells first."""
+    """Return the comparison of two runs as text, with changed measurements first."""
     overall = comparison.overall
     lines = [
         f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
@@ -51,7 +51,7 @@ def render(comparison: Comparison) -> str:
 
 
 def say_overall(comparison: Comparison) -> str:
-    """Return the verdict on all cells together as one sentence."""
+    """Return the verdict on all measurements together as one sentence."""
     overall = comparison.overall
     cells, verdict = len(comparison.cells), say_verdict(overall)
     if overall.grade == "leaning":
@@ -98,7 +98,7 @@ def cautions_of(comparison: Comparison) -> list[str]:
 
 
 def order_cells(comparison: Comparison) -> list[CellVerdict]:
-    """Return the cells, with changed ones first."""
+    """Return the compared measurements, with changed ones first."""
     return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.grade != "likely", cell.ratio))
 
 

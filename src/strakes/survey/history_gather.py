@@ -1,4 +1,4 @@
-"""Collect the history of each cell from the complete runs in the store that have the same fingerprint."""
+"""Collect the histories of measurements that were repeated in several stored runs."""
 
 from __future__ import annotations
 

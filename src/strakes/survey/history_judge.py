@@ -89,7 +89,7 @@ FEWEST = 2 * SHORTEST
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
     """Return the histories with a verdict on each series. Level shifts before ``since`` are ignored."""
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
-    share = error / max(series, 1)  # Bonferroni
+    share = error / max(series, 1)  # Bonferroni correction
     return [
         replace(history, series=tuple(_judged(cell_series, share, since) for cell_series in history.series))
         for history in histories

@@ -16,7 +16,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
-# Maximum numbers of printed series: unchanged ones, and undecided ones. A history then fits 24 lines. --json has all.
+# Maximum numbers of printed series, without a change and undecided, so that a history fits 24 lines.
 _MOST_STEADY_LINES = 12
 _MOST_UNDECIDED_LINES = 5
 

@@ -15,9 +15,9 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells without phases that the engine cannot run, and the skipped phases with reasons.
+    """Return the measurements without phases that the engine cannot run, and the skipped phases with reasons.
 
-    ``absent``: interfaces that the engine lacks, from the engine's first message.
+    ``absent``: I/O interfaces that the engine lacks, from its first message.
     """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []

@@ -47,10 +47,11 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Below: seconds of a trial outside its phases, for the check and for the error message.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial longer than four times the planned phase length has a fixed amount of work: all other phases end after three
-# times that length.
+# A trial longer than this multiple of the planned phase length has a fixed amount of work, because all other phases end
+# after three times that length (33 % below this limit).
 _OUTSIZED = 4.0
-# Share of the budget for trials with time-limited phases, if others have a fixed amount of work.
+# Share of the budget for trials with time-limited phases, if others have a fixed amount of work. With twice the share,
+# the others would get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 

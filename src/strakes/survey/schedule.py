@@ -20,7 +20,7 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of a first trial, as a multiple of the sum of its phases.
+# Expected duration of a first trial, as a multiple of the sum of its phases (twice the phases).
 _FIRST_GUESS = 2.0
 # Maximum number of trials with one combination of settings. With 60, the interval of a median is a quarter as wide as
 # with 5.
@@ -65,7 +65,7 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Count a finished trial with the purpose ``measure``: a new one or, in a resumed run, a stored one."""
+        """Count a finished trial, new or from before the run was resumed."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
@@ -134,11 +134,11 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return the number of counted trials of a cell."""
+        """Return the number of trials of a measurement that count."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:
-        """Return the cells that need more trials, in the order of their declaration."""
+        """Return the measurements that need more trials, in the order of their declaration."""
         planned = {key for index in self.planned for key in self._verdicts[index].cells}
         wanted = planned if self._verdicts else self._cells.keys() - self._dropped
         return [
@@ -166,7 +166,7 @@ class Schedule:
                 left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
-        """Return the expected seconds of a trial of the cell: the median of its earlier trials, or an estimate."""
+        """Return the expected seconds of a trial: the median of earlier trials, or an estimate."""
         if durations_s := self._durations_s[cell.key]:
             return median(durations_s)
         if cell.key in self._visits_s:
@@ -178,7 +178,7 @@ class Schedule:
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
-        """Return the cells left in the current block, or a new block in random order. Empty if no cell is open."""
+        """Return the measurements left in the current round, or a new round in random order."""
         rest = [cell for cell in self._order(self.block) if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
             self.block += 1
@@ -214,7 +214,7 @@ class Schedule:
         return dropped
 
     def needed_s(self, blocks: int = FEWEST_BLOCKS) -> float:
-        """Return the expected seconds until all open cells have ``blocks`` runs."""
+        """Return the expected seconds until all open measurements have ``blocks`` trials."""
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""State of a run in progress, and the execution of one trial (the plan of one cell)."""
+"""State of a run in progress, and the execution of one trial."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from strakes.studies.neighbour import Neighbour
 
-# A hanging plan is stopped after 20 times its expected duration, but not before 60 s.
+# A hanging plan is stopped after 20 times its expected duration in seconds, but not before 60 s.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
 # Seconds between a fail-over and the next plan. File systems record the end of a fail-over in whole seconds.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# Time limit of a trial if the budget is small: multiple of the budget, and minimum in seconds.
+# Time limit of a trial in runs with a small budget: multiple of the budget, and minimum in seconds.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
@@ -87,10 +87,11 @@ class Session:
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Run a cell's plan once, store the samples, and return the trial as a record.
+    """Execute one trial, store its samples, and return it as a record.
 
-    ``ended`` is "yielded" if the plan was stopped to protect other users. After a fail-over, the plan is repeated.
-    Raises MeasurementError if the target failed, and StoppedForOthersError if even the smallest load disturbs others.
+    ``ended`` is "yielded" if the trial was stopped to protect other users. After a fail-over, the trial is repeated.
+    Raises MeasurementError if the file system failed, and StoppedForOthersError if even the smallest load disturbs
+    others.
     """
     for _ in range(MOST_INTERRUPTED):
         visit = _visit_once(session, cell, purpose, block, limit_s)

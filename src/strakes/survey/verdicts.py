@@ -1,4 +1,4 @@
-"""Sort the verdicts of studies by importance, and estimate the budgets that they need. All functions are pure."""
+"""Sort questions and claims by importance, and estimate the budgets to answer them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# Postpone a cell whose trials together take more than this share of the budget. With 0.2, five large files use up a
-# budget. With 0.05, five-minute runs leave out data of 64 MiB.
+# Share of the budget above which the trials of one measurement are postponed. With 0.2, five large files would use up
+# the budget. With 0.05, five-minute runs would leave out data of 64 MiB.
 _LARGE_SHARE = 0.1
 
 
@@ -93,7 +93,7 @@ def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
 
 
 def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
-    """Return the seconds that a trial of the cell is expected to take at the pilot's rates."""
+    """Return the seconds that a trial is expected to take at the rates of the pilot measurement."""
     return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
 
 

@@ -40,13 +40,13 @@ _WARM_UP = 30  # Warm-up values of a series. At an autocorrelation of 0.9, 4% of
 _GROWN, _RENEWED = 1.4, 128
 # Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Change points in the past: minimum cost reduction (in variances times the log of the number of values) and distance.
+# Minimum cost reduction (in variances times the log of the number of values) by a past change, and minimum distance.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # Maximum assumed autocorrelation. 0.985 would double the variance of simulated noise.
 # Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel
 # law, which is unreliable. Doubling it lowers the lowest penalty by 0.7 of the Gumbel scale.
 _MOST_EXPECTED = 8.0
-_EULER = 0.5772  # Mean minus location of a Gumbel law, in units of its scale (Gumbel 1958).
+_EULER = 0.5772  # Mean of a standard Gumbel distribution (Gumbel 1958).
 _SMALLEST_SCALE = 1e-9  # Scale of constant values, to avoid division by zero. Measured values scatter far more.
 
 
@@ -263,7 +263,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
     residuals = residuals - residuals.mean()
     length = len(past) + _HORIZON + _WARM_UP
     drawn = residuals[_blocks(len(residuals), length, generator)]
-    # The autocorrelation is uncertain, so draw another one for each path from its sampling distribution.
+    # The estimated autocorrelation has a sampling error, so each simulated series gets another value.
     error = math.sqrt((1 - autocorrelation**2) / len(past))
     owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
     for column in range(1, length):

@@ -24,7 +24,7 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of "sure" judgements: per study at the end of a run, and over all studies at each of two looks.
+# Family-wise error of "sure" verdicts on claims: at the end of a study, and over all studies at each interim analysis.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 

@@ -221,7 +221,7 @@ class _Question:
         return True
 
 
-# A cheaper setting is chosen if it is good enough with this probability. Higher values favour expensive settings.
+# A cheaper setting is chosen if it is good enough with a probability of 90%. Higher values favour expensive settings.
 ENOUGH_PROBABILITY = 0.9
 # Maximum probabilities, for "sure" and "likely" answers, that another setting is more than 10% faster.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1

@@ -202,7 +202,6 @@ def _detectable_units(runs: int, error: float, shortest: int) -> float:
     largest = 0.0
     for correlation in _AUTOCORRELATIONS:
         shown, others = (_autoregressions(runs, correlation, _SIMULATED // 4, generator) for _ in range(2))
-        # Use only series without a significant shift, because the detectable shift is only reported for these.
         quiet = _statistics(shown, shortest) < needed
         shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
         for size in sizes[sizes > largest]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4  # Minimum number of different client counts. The law has three coefficients.
+FEWEST_LEVELS = 4  # Minimum number of different client counts. Half would not determine the three coefficients.
 RESAMPLES = 500  # Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
 # Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
@@ -147,7 +147,7 @@ def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[
 def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
     import numpy as np
 
-    # An extreme resample can give a single client a negative time per operation. Replace it by a very small one.
+    # An extreme bootstrap sample can give a single client a negative time per operation.
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]

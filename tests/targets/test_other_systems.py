@@ -145,6 +145,21 @@ def test_an_nfs_mount_is_described_by_its_options() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "source", "options"),
+    [
+        ("fuse.glusterfs", "h:--log-file=x", "rw,user_id=0"),
+        ("fuse.glusterfs", "--glusterd-sock=x:vol", "rw,user_id=0"),
+        ("fuse.glusterfs", "10.0.0.1:vol", "rw,user_id=65534"),
+        ("fuse", "mfs#-evil:9421", "rw,user_id=0"),
+        ("fuse", "mfs#10.0.0.1:9421", "rw,user_id=65534"),
+        ("fuse.ceph-fuse", "ceph-fuse", "rw,user_id=65534"),
+    ],
+)
+def test_a_planted_source_of_a_mount_reaches_no_tool(kind: str, source: str, options: str) -> None:
+    assert type(target_of_mount(Path("/mnt/there"), mount(kind, source, options))) is LocalTarget
+
+
+@pytest.mark.parametrize(
     ("kind", "source", "chosen"),
     [
         ("beegfs", "beegfs_nodev", LocalTarget),

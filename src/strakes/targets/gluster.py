@@ -19,8 +19,11 @@ from strakes.base.units import counted
 from strakes.targets.answers import from_xml, understood, whole
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
+from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 
+# Source of a mount: hosts, and a volume with an optional directory. A name with a leading hyphen would be an option.
+_SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 _ID = "./volInfo/volumes/volume/id"
@@ -57,6 +60,10 @@ class GlusterTarget(RemoteTarget):
         ),
         ("place directories", "every directory is on all bricks"),
     )
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return _SOURCE.fullmatch(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
         status = self._ask("volume", "status", self._name, "detail")

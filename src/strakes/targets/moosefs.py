@@ -17,7 +17,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
 
 # Source of a mount by mfsmount(8): "mfs#HOST:PORT", followed by a directory if only a subdirectory is mounted.
-_SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
+_SOURCE = re.compile(r"mfs#(?P<host>(?!-)[\w.-]+)(:(?P<port>\d+))?")
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 
 

@@ -14,7 +14,8 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 
 # Pattern of a file system type in mountinfo -> module and class. The module is imported only for such a mount. A class
-# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts.
+# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts, and FUSE mounts of another
+# user, who chose the names of their servers.
 TARGETS = {
     r"lustre": ("lustre_target", "LustreTarget"),
     r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),
@@ -45,8 +46,13 @@ def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
     """Return the target of a mount, without checking that the directory exists."""
     for pattern, (module, name) in TARGETS.items():
-        if re.fullmatch(pattern, mount.file_system):
+        if re.fullmatch(pattern, mount.file_system) and not _is_of_another_user(mount):
             kind: type[Target] = getattr(import_module(f"strakes.targets.{module}"), name)
             if kind.claims(mount):
                 return kind(directory, mount, servers=servers)
     return LocalTarget(directory, mount, servers=servers)
+
+
+def _is_of_another_user(mount: Mount) -> bool:
+    users = [match[1] for option in mount.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
+    return mount.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)

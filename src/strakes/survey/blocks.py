@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.units import counted, format_seconds
+from strakes.base.units import counted, format_seconds, typed_seconds
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
@@ -41,10 +41,13 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
+    # Without a requested amount, a larger budget would lengthen the phases instead of adding comparisons.
+    phase = "" if request.amounts() else f" (with --phase {typed_seconds(phase_s)})"
     for cell in lacking:
         runs = schedule.runs(cell.key)
         often = {0: "", 1: "only once, and "}.get(runs, f"only {runs} times, and ")
-        session.writer.append_event(CellDropped(cell.key, f"{often}a comparison needs {options[cell.study]}", runs))
+        reason = f"{often}a comparison needs {options[cell.study]}{phase}"
+        session.writer.append_event(CellDropped(cell.key, reason, runs))
 
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-# Smallest number that does not fit into 8 bytes. No size or count is so large.
+# Smallest number that does not fit into 8 bytes. File systems report no larger size or count.
 _MOST = 1 << 64
 # Maximum numbers of values in JSON and of tags and attributes in XML. The largest known answers have a third of them
 # (sessions of 10,000 CephFS clients, bricks of 5,000 servers). Twice the number doubles the memory, about 300 MB.
@@ -36,10 +36,7 @@ def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
 
 @contextmanager
 def understood(tool: str, text: str = "") -> Iterator[None]:
-    """Turn errors of the body, which parses the output of ``tool``, into NotUnderstoodError.
-
-    Use it as a context manager or decorator. ``text``: the output, for the message.
-    """
+    """Return a context manager that turns a parser's errors into NotUnderstoodError. ``text``: the parsed output."""
     try:
         yield
     except StrakesError:
@@ -50,10 +47,7 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 
 
 def from_json(text: str | bytes, tool: str) -> Any:
-    """Parse a JSON document.
-
-    Raises MeasurementError for invalid or too long JSON, NaN, infinity, numbers beyond 64 bits, half surrogate pairs.
-    """
+    """Parse JSON. Raises MeasurementError if it is invalid or too long, or has NaN or a number over 64 bits."""
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
         limit_values(told, ",[{", MOST_VALUES, ends='"')
@@ -67,14 +61,14 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
     """Parse an XML document and return its root. Raises MeasurementError for invalid or too much XML, and entities."""
     with understood(tool, text):
         limit_values(text, "<=", _MOST_TAGS, ends="<>")
-        # An entity may stand for a text of a thousand times its length.
+        # An XML entity may expand to a thousand times its length.
         if "<!ENTITY" in text:
             raise ValueError("it defines entities")
         return ElementTree.fromstring(text)
 
 
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
-    """Raise ValueError if more than ``most`` of ``marks`` begin values, or texts between ``ends`` are too long."""
+    """Raise ValueError for more than ``most`` of the characters ``marks``, or 256 Ki characters without ``ends``."""
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
         raise ValueError(f"it has more than {most:,} values, or one of more than {_LONGEST:,} characters")
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 
-_SECTOR_BYTES = 512  # Unit of all sizes in sysfs, independent of the sector size of the device.
+_SECTOR_BYTES = 512  # sysfs counts all sizes in sectors of 512 bytes, whatever the sector size of the device.
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A block device. ``name``: its disk, also if the device is a partition. ``backing_file``: of a loop device, or "".
+    """A block device of this machine. ``name``: name of the whole disk, even for a partition.
 
-    ``raid``: level of a software RAID (raid5, ...), or "". ``members``: the devices of a RAID or LVM volume.
-    ``backing_file_system``: type of the file system of the backing file, or "".
+    ``backing_file``: file of a loop device. ``members``: devices that form a RAID or an LVM volume.
     """
 
     name: str

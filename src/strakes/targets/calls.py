@@ -31,15 +31,14 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# The child imports its program as a module, because Python caches compiled modules but not compiled scripts.
+# Python caches compiled modules but not compiled scripts, so the child imports its program as a module.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
 # Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory that :func:`hold` protects -> its descriptor, and an argument with its device and inode number.
+# Path of a directory -> its open descriptor, and its device and inode numbers as text.
 held_paths: dict[str, tuple[int, str]] = {}
-# Call -> its description in messages. Messages use the name of a call without a description.
 _DOING = {
     "sizes": "querying the free space",
     "trees": "querying the quotas",
@@ -63,7 +62,7 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return in time. ``names_servers``: whether the reason names the dead servers."""
+    """A system call did not return in time. ``names_servers``: whether ``why`` names the servers that do not answer."""
 
     names_servers = False
 
@@ -161,15 +160,11 @@ class Sizes:
 
 
 def _used(used: int, available: int) -> float:
-    """Return the used share (0 to 1) of the space, excluding blocks reserved for root."""
     return used / (used + available) if used > 0 else 0.0
 
 
 def mount_of(path: Path) -> Mount:
-    """Return the mount that contains ``path``. Symbolic links are resolved if the file system of ``path`` answers.
-
-    Raises OSError if the path does not exist.
-    """
+    """Return the mount that contains a path. Raises OSError if the path does not exist."""
     try:
         number = call("mount", str(path))
     except UnansweredError:
@@ -180,13 +175,12 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # If several mounts have the same mount point, only the kernel's mount id identifies the right one. In a chroot,
-    # mountinfo may lack the id; then find the mount by its path.
+    # Mounts at the same mount point differ only in the kernel's mount id. In a chroot, mountinfo may lack the id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start a call in a child process without waiting for it. The child writes the errno of a failure to ``stderr``."""
+    """Start a system call in a child process without waiting for it. A failed call writes its errno to ``stderr``."""
     return subprocess.Popen(
         (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
@@ -197,19 +191,12 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Let later calls below ``path`` fail if ``path`` is no longer the open ``directory``.
-
-    This protects against an owner of the parent directory who replaces the directory. It ends when ``path`` is removed
-    from ``held_paths``.
-    """
+    """Let later system calls below ``path`` fail if another directory has replaced the open ``directory`` there."""
     held_paths[path] = directory, child.inside(path, directory)
 
 
 def open_held(path: Path) -> int:
-    """Open a directory that :func:`hold` protects, or one below it, whatever has its name now. Return a descriptor.
-
-    Raises OSError, with ESTALE if no protected directory contains ``path``.
-    """
+    """Return a descriptor of a directory at or below a path given to :func:`hold`. Raises OSError if it is gone."""
     held = _held_above(str(path))
     if held is None:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
@@ -225,7 +212,7 @@ def _held_above(path: str) -> str | None:
 
 
 def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = LIMIT_S) -> Any:
-    """Make the call ``name`` of ``child.py`` in a child process, and return its result.
+    """Make the system call ``name`` (a name in ``child.py``) in a child process, and return its result.
 
     Raises RefusedError if the kernel refuses the call, UnansweredError after the time limit, or MeasurementError.
     """
@@ -280,10 +267,9 @@ _UNUSABLE = {
 
 
 def find_directory(path: Path) -> tuple[Path, Mount]:
-    """Return ``path`` with symbolic links resolved, and its mount.
+    """Return a directory's path without symbolic links, and its mount.
 
-    Raises BadInputError if it is not a directory or cannot be entered, and MeasurementError if its file system does
-    not answer.
+    Raises BadInputError for a directory that cannot be entered, MeasurementError if its file system does not answer.
     """
     try:
         real, number = call("directory", str(path))

@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name``; for an empty name, a map with the data pool ``pool``, or any."""
+    """Return the MDS map of the file system ``name``, or if the name is empty, of one with the data pool ``pool``."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -27,7 +27,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
-    """Return rank -> daemon that holds it, or None if no daemon holds it."""
+    """Return metadata rank -> MDS daemon that holds it, or None for a rank without a daemon."""
     holding = {
         daemon["rank"]: daemon
         for daemon in mdsmap["info"].values()
@@ -37,7 +37,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
 
 
 def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """Return the state of a rank: "active" if it serves clients, otherwise for example "failed" or "replay, laggy"."""
+    """Return the state of a metadata rank: "active" if it serves clients, otherwise "failed", "replay, laggy", ..."""
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -45,12 +45,12 @@ def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
 
 
 def target_name(mdsmap: Json, rank: int) -> str:
-    """Return the name of a rank as Ceph writes it: ``FILE_SYSTEM:RANK``."""
+    """Return the name of a metadata rank as Ceph writes it: ``FILE_SYSTEM:RANK``."""
     return f"{mdsmap['fs_name']}:{rank}"
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return name of a rank -> (name, gid) of the daemon that holds it; ranks without a daemon are left out."""
+    """Return name of a metadata rank -> (name, gid) of its MDS daemon, without ranks that have no daemon."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -59,7 +59,7 @@ def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
 
 
 def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
-    """Return a metadata target for each rank of the file system, with its daemon and its state."""
+    """Return the metadata ranks of a file system, each with its MDS daemon and its state."""
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
@@ -71,7 +71,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
-    """Return the object stores (OSDs) with sizes and pools. ``groups``: placement groups, which show the pools."""
+    """Return the object stores (OSDs) with sizes and pools. ``groups``: placement groups, which link OSDs to pools."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -99,7 +99,7 @@ def _state_of_store(store: Json) -> str:
 
 
 def states_in(osd_df: Json) -> dict[str, DataTargetState]:
-    """Return name of an object store -> its state, from the output of ``ceph osd df``."""
+    """Return name of an object store (OSD) -> its state, from the output of ``ceph osd df``."""
     return {
         entry["name"]: DataTargetState(entry["status"] == "up", entry["utilization"] / 100 if entry["kb"] else None)
         for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
@@ -143,7 +143,7 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
 
 
 def description(answers: Mapping[str, Json], mdsmap: Json, groups: Sequence[Json]) -> Description:
-    """Return the description of the file system. ``answers``: command (``fs_dump``, ...) -> answer of the monitors."""
+    """Return the description of a Ceph file system. ``answers``: monitor command (``fs_dump``, ...) -> its output."""
     fs_dump, osd_dump, mon_dump = answers["fs_dump"], answers["osd_dump"], answers["mon_dump"]
     nodes = [node for node in answers["osd_tree"]["nodes"] if node["type"] == "host"]
     hosts = {child: str(node["name"]) for node in nodes for child in node["children"]}
@@ -197,7 +197,7 @@ class Eviction:
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions in the log. Two log lines about the same eviction are merged."""
+    """Return the evictions of clients in Ceph's cluster log. Two log lines about the same eviction are merged."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -213,9 +213,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return the periods in which a rank had no active server. A period begins when the monitors noticed the loss.
+    """Return the periods in which a metadata rank had no active server, from Ceph's cluster log.
 
-    Each interruption lists the clients that the next server evicted. ``own``: id of this client, to mark its eviction.
+    A period begins when the monitors notice the loss of the server. ``own``: id of this client, to mark its eviction.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -229,7 +229,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # Unless the file system is new, the rank had an earlier daemon, whose loss the log may lack.
+            # Ceph's log may lack the loss of a daemon, so the assignment of its successor also shows an interruption.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):
@@ -248,9 +248,8 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
-    """Return (Unix time, sender, text) of each log message, sorted by time: messages may be logged late."""
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
-    return sorted(messages, key=lambda message: message[0])
+    return sorted(messages, key=lambda message: message[0])  # Ceph logs some messages late.
 
 
 def _unix(stamp: str) -> float:

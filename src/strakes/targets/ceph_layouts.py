@@ -13,15 +13,13 @@ FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 # Values of Placement.hash for CephFS: distributed and random ephemeral pins.
 BY_CHILD, BY_CHANCE = "distributed", "random"
-# Stripe units must be multiples of this size.
-UNIT_BYTES = 64 * KIB
-# Ceph's default object size.
-_OBJECT_BYTES = 4 * MIB
+UNIT_BYTES = 64 * KIB  # CephFS accepts only stripe units that are multiples of 64 KiB.
+_OBJECT_BYTES = 4 * MIB  # Ceph's default object size.
 
 
 def read_layout(text: str) -> Layout:
-    """Parse a layout attribute. Raises MeasurementError if the text is not valid."""
-    # A pool's name may contain spaces, so it extends to the end of the text or to the namespace.
+    """Parse the value of a CephFS layout attribute. Raises MeasurementError if it is invalid."""
+    # A Ceph pool's name may contain spaces, so it extends to the end of the text or to pool_namespace=.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
@@ -31,10 +29,9 @@ def read_layout(text: str) -> Layout:
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
-    """Return the value of the layout attribute for ``wanted``. ``stores``: the stripe count if ``wanted`` has -1.
+    """Return a layout as the value of a CephFS layout attribute. Raises BadInputError if CephFS cannot express it.
 
-    ``current``: layout that supplies missing values; its object size is adapted to the stripe unit. Raises
-    BadInputError for a layout that Ceph cannot express.
+    ``current``: layout that supplies missing values. ``stores``: number of object stores, for a stripe count of -1.
     """
     for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
         if getattr(wanted, what):
@@ -49,7 +46,7 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
 
 
 def read_pins(values: Mapping[str, str]) -> Placement:
-    """Return the placement of a directory. ``values``: name -> value of its pin attributes."""
+    """Return the placement of a CephFS directory. ``values``: name of a pin attribute -> its value."""
     rank = values.get(PIN, "-1")
     if rank.isdecimal():
         return Placement("manual", (int(rank),), inherited=True)
@@ -61,7 +58,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return (name, value) of the pin attribute, or None to inherit it. Raises BadInputError for an impossible pin."""
+    """Return (name, value) of the CephFS pin attribute, or None for "inherit". Raises BadInputError."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":

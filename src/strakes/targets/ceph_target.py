@@ -48,14 +48,13 @@ from strakes.targets.target import Target, TargetFacts, said
 
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
-# Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a daemon, so older maps may be wrong.
+# Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a metadata server.
 _MAP_FRESH_S = 1.0
-# Interval in seconds at which the monitors are asked about all OSDs, if there are too many to query each OSD.
+# Interval in seconds between queries of all OSDs through the monitors, if there are too many to query each OSD.
 _STORES_EACH_S = 300.0
 
 
 def _counters(read: Callable[[Any], dict[str, float]], answer: Any) -> dict[str, float]:
-    """Return the counters in the answer of a daemon, or {} for an error or an unknown answer."""
     with suppress(StrakesError), understood("ceph"):
         return {} if isinstance(answer, StrakesError) else read(answer)
     return {}
@@ -74,12 +73,10 @@ class CephTarget(Target):
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
         self._requests = ClientRequests()
-        # Name of an object store -> its latest answer; None if the object stores could not be queried.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts, with a note on the client cache of ceph-fuse."""
         facts = super().facts(workspace)
         if self.mount.file_system == "ceph":
             return facts
@@ -87,7 +84,7 @@ class CephTarget(Target):
         return replace(facts, notes=(*facts.notes, cache))
 
     def _sizes(self) -> calls.Sizes:
-        """Return sizes limited by the quotas of all parent directories. statvfs applies only the mount root's quota."""
+        """Return sizes limited by the CephFS quotas of all parent directories, of which statvfs applies only one."""
         sizes = super()._sizes()
         quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
         return sizes.within([Quota.of(*limits) for limits in quotas])
@@ -118,18 +115,15 @@ class CephTarget(Target):
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of new files in a directory, possibly inherited from a parent directory."""
         nearest, *others = self._above(path)
         text = self._call("the layout cannot be read", "first", nearest, layouts.DIRECTORY, *others)
         return None if text is None else layouts.read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
-        """Return the directory and its parents up to the root of the mount."""
         top = self.mount.mount_point
         return [str(directory) for directory in (path, *path.parents) if directory.is_relative_to(top)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of a directory's new files. Return the layout of a test file, which is created and removed."""
         with understood("ceph"):
             stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
         value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
@@ -154,10 +148,6 @@ class CephTarget(Target):
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory with a pin, and return the placement that it really has.
-
-        If Ceph refuses the pin, the directory is removed and StrakesError raised.
-        """
         with understood("ceph"):
             pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
@@ -172,8 +162,6 @@ class CephTarget(Target):
         return self.placement(Path(path)) or wanted
 
     def observe(self) -> Observation:
-        """Return the counters of metadata ranks and object stores. If a daemon does not answer, its entry is empty."""
-        # This and the following methods ignore errors, because limits() reports them.
         with suppress(StrakesError), understood("ceph"):
             self._stores = None
             self._require_same_cluster()
@@ -191,7 +179,6 @@ class CephTarget(Target):
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return the states of all object stores. If they are too many to query, the states may be 5 min old."""
         with suppress(StrakesError), understood("ceph"):
             if self._stores is None:
                 return {}
@@ -209,7 +196,6 @@ class CephTarget(Target):
         return {}
 
     def client_requests(self) -> Mapping[str, float]:
-        """Return client -> requests to all ranks. Requests to a rank that does not answer now are added later."""
         with suppress(StrakesError), understood("ceph"):
             self._require_same_cluster()
             daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
@@ -219,15 +205,11 @@ class CephTarget(Target):
         return {}
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the periods in which a rank had no server, and the clients evicted afterwards, from the cluster's log.
-
-        An eviction of this client without a fail-over is also an interruption, until the mount has a new client id.
-        """
         with suppress(StrakesError), understood("ceph"):
-            # The id is cached, because an evicted client may be unable to read it.
+            # An evicted client may be unable to read its own id, so the id is read early and kept.
             self._number = self._number or self._own_number()
             self._require_same_cluster()
-            # A query of the MDS map starts a program, so the map is reused while the same daemons hold the ranks.
+            # ``ceph fs dump`` takes half a second, so the MDS map is reused while the same daemons hold the ranks.
             known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
             mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
@@ -247,13 +229,11 @@ class CephTarget(Target):
         return list(self._ceph("log", "last", "1000", "info", "cluster"))
 
     def _own_number(self) -> str:
-        """Return this client's id in the cluster, or "" if the mount does not show it."""
         with suppress(StrakesError):
             return self._attributes(Path(self.mount.mount_point), _CLIENT).get(_CLIENT, "").removeprefix("client")
         return ""
 
     def _blocked(self, blocklist: Mapping[str, str]) -> list[str]:
-        """Return a sentence for each eviction that still blocks this client. ``blocklist``: address -> end time."""
         number = self._number or self._own_number()
         evictions: list[Eviction] = [each for each in evictions_in(self._log()) if str(each.number) == number]
         return [
@@ -263,7 +243,6 @@ class CephTarget(Target):
         ]
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each problem that the monitors report, and for each server that does not answer."""
         try:
             with understood("ceph"):
                 health = self._ceph("health", "detail")
@@ -305,7 +284,6 @@ class CephTarget(Target):
 
     @cached_property
     def access(self) -> Access:
-        """The command-line options for access to this mount's cluster, and the name of its file system."""
         return access_of(self.mount)
 
     @cached_property
@@ -321,12 +299,11 @@ class CephTarget(Target):
         return dump
 
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
-        """Return the MDS map of this file system, at most a second old. Raises EnvironmentLacksError if it has none."""
         if fs_dump is None:
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # With several file systems, the pool of the mount shows the right one. A query may hang, so avoid it otherwise.
+        # Reading a CephFS attribute may hang, so do it only if the cluster has several file systems.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
@@ -339,7 +316,6 @@ class CephTarget(Target):
         return mdsmap
 
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
-        """Return name of a rank -> (name, gid) of the daemon that holds it."""
         if self._map is not None:
             known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
@@ -354,12 +330,10 @@ class CephTarget(Target):
         return cluster.holders(self._mdsmap())
 
     def _observed_stores(self) -> list[str]:
-        """Return the names of the object stores to query for counters: all, or [] if there are too many."""
         stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
         return stores if len(stores) <= MOST_ELSEWHERE else []
 
     def _require_same_cluster(self) -> None:
-        """Raise EnvironmentLacksError if the configuration and the mount belong to different clusters."""
         if self._other_cluster:
             remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("strakes cannot query the Ceph cluster", why=self._other_cluster, remedy=remedy)
@@ -368,7 +342,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # Clients from before 2021 do not report the id of their cluster.
+        if mounted in (None, asked):  # CephFS clients from before 2021 do not report the id of their cluster.
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

@@ -32,10 +32,7 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a Ceph cluster. ``options``: options of every ``ceph`` command, such as ``--conf FILE``.
-
-    ``file_system``: name of the file system, "" if the mount does not name it.
-    """
+    """Options of ``ceph`` commands that select a cluster, and the name of the mounted file system ("" if unknown)."""
 
     options: tuple[str, ...] = ()
     file_system: str = ""
@@ -95,7 +92,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif word.startswith("--"):
             key, equals, value = word[2:].partition("=")
             key = key.replace("_", "-")
-            # The value of such an option is in the next argument, unless it follows "=".
+            # ceph-fuse accepts ``--conf FILE`` and ``--conf=FILE``.
             if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
                 value = words.pop(0)
             settings[key] = value
@@ -106,14 +103,14 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class Inside:
-    """Access with libcephfs. ``directory``: path below the file system's root. ``environment``: its settings."""
+    """Access to a directory with libcephfs: its path from the root of the file system, and environment variables."""
 
     directory: PurePosixPath
     environment: Mapping[str, str]
 
 
 def inside(directory: Path) -> Inside:
-    """Return how libcephfs reaches a directory. Raises BadInputError if the directory is not on a CephFS mount."""
+    """Return the access of libcephfs to a directory. Raises BadInputError if the directory is not on a CephFS mount."""
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS:
         raise BadInputError(
@@ -160,7 +157,7 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
 # Time limit in seconds that the ``ceph`` command gets for connecting to a monitor (--connect-timeout).
 _CONNECT_S = 5
 _LIMIT_S = 10.0
-# Patterns of the error messages of the ``ceph`` command, for two causes: no permission, no configuration.
+# Patterns of error messages of the ``ceph`` command: without permission, and without a configuration file.
 _NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
 _NOT_CONFIGURED = (
     "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
@@ -168,10 +165,7 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """Return a ``ceph`` command and its parser for JSON output.
-
-    The command raises EnvironmentLacksError without configuration or permission, MeasurementError for other failures.
-    """
+    """Return a ``ceph`` command with JSON output. It raises EnvironmentLacksError or MeasurementError if it fails."""
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 
     def read(done: Completed) -> Any:
@@ -194,8 +188,8 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     return MeasurementError("the Ceph cluster does not answer", where=where, why=why, remedy=remedy)
 
 
-# Maximum number of object stores that are queried one by one. A query of a remote object store starts a process that
-# runs for half a second, so the time grows in proportion.
+# Maximum number of object stores (OSDs) that are queried one by one. A query of a remote OSD takes half a second,
+# so the time grows in proportion.
 MOST_ELSEWHERE = 32
 # Maximum number of simultaneous queries. The memory of their processes grows in proportion.
 _AT_ONCE = 8
@@ -233,7 +227,7 @@ class Daemons:
         if daemon not in self._sockets:
             conf = ("--conf", self._access.configuration) if self._access.configuration else ()
             self._sockets[daemon] = ""
-            with suppress(StrakesError):  # Without ceph-conf, the query uses ``ceph tell``, which reports the error.
+            with suppress(StrakesError):
                 done = self._run(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"))
                 self._sockets[daemon] = done.stdout.strip() if done.status == 0 else ""
         return self._sockets[daemon]
@@ -271,7 +265,7 @@ def ask_socket(path: str, prefix: str) -> Any:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return a metadata server's request counts by common names (``md.open``), and its used memory if reported."""
+    """Return counter (``md.open``, ...) -> number of requests of a metadata server, and its memory in bytes."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()
@@ -284,7 +278,7 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return an object store's counters by common names (``data.read_bytes``), including I/O of metadata servers."""
+    """Return counter (``data.read_bytes``, ...) -> value of an object store, including the I/O of metadata servers."""
     own = dump.get("osd", {})
     # An operation of an OSD waits for its replicas on other OSDs. Only BlueStore's latencies belong to this OSD alone.
     store = dump.get("bluestore", {})
@@ -318,7 +312,7 @@ _HALF_S = 60.0
 
 
 def loads_of_clients(sessions: Any) -> dict[str, float] | None:
-    """Return client -> load average of its requests, from the ``session ls`` of a metadata server; None if invalid."""
+    """Return client -> load average of its requests, from ``session ls`` of a metadata server; None if invalid."""
     loads = {}
     with suppress(StrakesError), understood("a daemon of Ceph"):
         for session in sessions:
@@ -331,27 +325,23 @@ def loads_of_clients(sessions: Any) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Computes clients' request counts from load averages, which alone show a change only after a minute."""
+    """Estimates the number of requests of each CephFS client from Ceph's load averages, which decay in a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
         self._sent: dict[str, float] = {}
 
     def add(self, time_s: float, loads: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-        """Add loads (server -> client -> load) read at ``time_s``; return each client's requests since the first call.
-
-        The requests of a server that does not answer (None) are added when it answers again. Clients without a session
-        on any server are dropped.
-        """
+        """Return client -> number of its requests since the first call. ``loads``: server -> client -> load average."""
         before, self._loads = self._loads, {}
         sent: dict[str, float] = {}
         for server, of_server in loads.items():
             earlier_s, earlier = before.get(server, (time_s, {}))
-            # For a server that did not answer, reuse its previous load, which adds no requests.
+            # A server without an answer (None) keeps its previous load averages, so its clients get no new requests.
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S
-            # ``each``: present load per request, if the requests came evenly since the earlier reading.
+            # N requests, spread evenly over h half-lives, leave a load average of N * (1 - 2**-h) / (h * ln 2).
             left = 0.5**halves
             each = (1 - left) / (halves * math.log(2)) if halves > 0 else math.inf
             for client, load in now.items():

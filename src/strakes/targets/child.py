@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MARKER_NAME = ".strakes-marker"
 # Exit status if the kernel refused the call. Standard error contains the errno in this case.
 REFUSED_STATUS = 3
-# Exit status if another directory, or nothing, has the name of the directory to work in.
+# Exit status if the working directory was removed, renamed or replaced.
 EXCHANGED_STATUS = 4
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
@@ -29,7 +29,6 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 
 def _real_directory(path: str) -> tuple[str, int]:
-    """Return the path without symbolic links, and the kernel's id of its mount."""
     real = os.path.realpath(path, strict=True)
     # With "/.", stat fails for a directory that cannot be entered, and triggers an automounter.
     os.stat(f"{real}/.")
@@ -37,7 +36,6 @@ def _real_directory(path: str) -> tuple[str, int]:
 
 
 def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | None:
-    """Set attribute ``name`` of a directory. Return attribute ``read`` of a test file, which is created and removed."""
     os.setxattr(path, name, os.fsencode(value))
     _make_file(f"{path}/{probe}")
     try:
@@ -47,9 +45,8 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 
 def _try_writing(path: str, name: str) -> None:
-    """Create a directory with a file in it, wait until the servers have stored both (fsync), and remove them."""
     parent, new = os.path.split(path)
-    above = os.open(parent, _DIRECTORY)  # Later steps use this descriptor: the name may be given to another directory.
+    above = os.open(parent, _DIRECTORY)  # Another user may replace the directory, so later calls use its descriptor.
     os.mkdir(new, 0o700, dir_fd=above)
     try:
         directory = os.open(new, _DIRECTORY, dir_fd=above)
@@ -85,20 +82,18 @@ def mount_id_of(descriptor: int) -> int:
 
 
 def _mount_of(path: str) -> int:
-    """Return the kernel's mount id of a path, or -1 if /proc does not show the id."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         return mount_id_of(descriptor)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOSYS):
             raise
-        return -1  # If /proc is missing, the caller notices it next, and reports the error.
+        return -1  # Without /proc, the caller reports the error.
     finally:
         os.close(descriptor)
 
 
 def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
-    """Return the values of statvfs, and (owner, values of :func:`_quota`) for each quota of this process."""
     room, quotas = tuple(os.statvfs(path)), list[tuple[object, ...]]()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -107,7 +102,7 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
-            # Id 0 (root, or no project) has no quota.
+            # The kernel has no quota for id 0: root, or no project.
             if number and (limits := _quota(descriptor, kind, number)):
                 quotas.append((f"{name} {number}", *limits))
         return room, quotas
@@ -144,7 +139,6 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
 
 
 def _tree_quotas(*directories: str) -> list[tuple[object, ...]]:
-    """Return the CephFS quotas of directory trees, in the form in which :func:`_sizes` returns quotas."""
     quotas = list[tuple[object, ...]]()
     for directory in directories:
         most_bytes, most_files, used_bytes, used_files = (
@@ -166,7 +160,6 @@ def _attribute(path: str, name: str) -> str | None:
 
 
 def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
-    """Return whether O_DIRECT works with one of ``sizes`` (bytes). Raises OSError if ``marker`` does not exist."""
     opened = os.open(directory, _DIRECTORY)
     try:
         os.stat(marker, dir_fd=opened)
@@ -199,7 +192,6 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
 
 
 def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
-    """Return (name, SHA-256) of the readable files in subdirectories of ``directory`` whose names match ``pattern``."""
     import hashlib
     from fnmatch import fnmatch
 
@@ -219,7 +211,6 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
 
 
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
-    """Write the time into an open marker every ``interval_s`` seconds, until standard input is closed."""
     import json
     import select
     import time
@@ -236,7 +227,6 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
 CALLS: dict[str, Callable[..., object]] = {
     "getxattr": lambda path, *names: {name: value for name in names if (value := _attribute(path, name)) is not None},
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
-    # first: return the attribute of the first of several directories that has it.
     "first": lambda path, name, *more: next((value for one in (path, *more) if (value := _attribute(one, name))), None),
     "layout": _lay_out,
     "sizes": _sizes,
@@ -260,13 +250,12 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the child's argument for calls below ``path`` that fail unless it is still the open ``directory``."""
+    """Return the argument that lets the child process fail if ``path`` is no longer the open ``directory``."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 
 
 def _enter(argument: str, words: list[str]) -> list[str]:
-    """Change to the directory in ``argument``; return ``words`` relative to it. Exit if its name has another one."""
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
     try:
         directory = os.open(path, _DIRECTORY)
@@ -282,7 +271,7 @@ def _enter(argument: str, words: list[str]) -> list[str]:
 
 
 def main(words: list[str]) -> None:
-    """Make the call that the command line names."""
+    """Make the system call that the command line names, and print its result."""
     try:
         if words[0].startswith(INSIDE):
             words = [words[1], *_enter(words[0], words[2:])]

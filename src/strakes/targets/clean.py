@@ -22,10 +22,7 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 @dataclass(frozen=True)
 class CleanReport:
-    """The workspaces found in a directory.
-
-    ``ignored``: directories with a workspace's name but no valid marker. ``left``: workspaces that cannot be removed.
-    """
+    """Result of ``strakes clean``. ``ignored``: directories with the name of a workspace that strakes did not make."""
 
     removed: tuple[str, ...]
     skipped_live: tuple[Left, ...]
@@ -34,7 +31,7 @@ class CleanReport:
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Remove the workspaces of dead runs in ``directory``; with ``force``, also workspaces of runs that seem alive.
+    """Remove workspaces (strakes-RUN) that killed runs left in a directory. ``force``: also those that seem in use.
 
     ``dry_run``: only list the workspaces, without removing any. Raises BadInputError if the directory does not exist.
     """
@@ -81,11 +78,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return a text for each other measurement in the directory: its run, process, user and host. Never waits.
-
-    ``run``: id of the caller's run. Its workspaces, and workspaces of ``strakes watch``, are left out. Errors are
-    ignored, because the measurement itself reports them.
-    """
+    """Return a text (run, process, user, host) for each other measurement in a directory. ``run``: the caller's run."""
     try:
         opened = os.open(directory, OPEN_DIRECTORY)
     except OSError:
@@ -107,7 +100,6 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    """Return whether a process was killed before it marked this workspace: it has a valid name, is old and empty."""
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S
@@ -115,7 +107,7 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:
-    # Keep only matching names, because the directory may have more names than fit into memory.
+    # The directory may have more names than fit into memory, so keep only matching ones.
     with os.scandir(directory) as entries:
         names = sorted(entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
         if next(entries, None) is None:

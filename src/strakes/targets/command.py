@@ -25,7 +25,7 @@ MOST_OUTPUT_BYTES = 64 << 20
 # largest known output has a tenth of the lines. Each line in a list needs 50 bytes more than its text.
 _MOST_LINES, _MOST_QUOTED = 2_000_000, 400
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of str.splitlines()
-# Room beyond the maximum, so that an excess is noticed: the kernel refuses writes of pages (2 MiB) that do not fit.
+# Extra size of the output file, to notice an output that is too long: the kernel refuses pages (2 MiB) beyond it.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.
 _REAP_S = 1.0
@@ -37,7 +37,7 @@ _short = threading.Event()
 
 # Directories of administration tools. The PATH of an ordinary user may lack them.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-# Programs that pass their arguments to a remote shell. Their arguments must be quoted.
+# Programs that pass their arguments to a remote shell, which removes one level of quotes.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
 # A host name or address, possibly with a user. It may pass through shells, so special characters are not allowed.
@@ -77,10 +77,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Command(Generic[T_co]):
-    """One call of a tool. ``argv``: its arguments. ``read``: parser of its output.
-
-    The parser raises StrakesError if the tool failed or its output is invalid.
-    """
+    """A call of a tool. ``read``: parser of its output, which raises StrakesError if the tool failed."""
 
     argv: tuple[str, ...]
     read: Callable[[Completed], T_co]
@@ -150,7 +147,6 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
 
 
 def _output_file(name: str) -> IO[bytes]:
-    """Return a file in memory with a limited size, slightly above the maximum size of an output."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, MOST_OUTPUT_BYTES + _LAST_WRITE_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
@@ -158,7 +154,7 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    """Return the number of bytes that the command wrote: the file position, which it shares with this process."""
+    """Return the number of bytes that a child process wrote: it shares the file position with this process."""
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
@@ -180,7 +176,6 @@ def _signal(child: subprocess.Popen[bytes]) -> None:
 
 
 def _text(file: IO[bytes]) -> str:
-    """Return the text written to a file of :func:`_output_file`."""
     # File names need not be UTF-8; os.fsdecode preserves their bytes.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 

@@ -31,10 +31,7 @@ PlacementKind = Literal["inherit", "manual", "automatic"]
 
 @dataclass(frozen=True)
 class Server:
-    """A process or machine that serves part of the file system.
-
-    ``role`` is mgs, mds, oss, mon, brick, chunkserver, ...
-    """
+    """A process or machine that serves a file system. ``role``: mgs, mds, oss, mon, brick, chunkserver, ..."""
 
     name: str
     role: str
@@ -44,7 +41,7 @@ class Server:
 
 @dataclass(frozen=True)
 class DataTargetState:
-    """A data target's state. ``serving``: its server answers. ``used``: used share (0 to 1), None if unknown."""
+    """The state of a data target. ``serving``: its server answers. ``used``: used share (0 to 1), None if unknown."""
 
     serving: bool
     used: float | None = None
@@ -147,7 +144,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names, out of thousands. Its length grows in proportion.
+# Maximum number of evicted clients that a message names. Its length grows in proportion.
 _MOST_NAMES = 10
 
 
@@ -208,7 +205,7 @@ class ConnectionChange:
 
 @dataclass(frozen=True)
 class TargetRecovery:
-    """The last recovery of a target. A value of None was not reported."""
+    """The last recovery of a Lustre target. None: not reported."""
 
     target: str
     status: str
@@ -229,10 +226,9 @@ class Limit:
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """Return target -> counter -> its increase between two observations. A counter missing before counts from 0.
+    """Return target -> counter -> its increase between two observations. A new counter starts from 0.
 
-    A target is left out if one observation lacks it. All counters of a target's client (or server) are left out if they
-    were cleared, restarted or not read. :func:`disturbed` returns a sentence for these.
+    Counters that were cleared, restarted or not read are left out; :func:`disturbed` returns a sentence for these.
     """
     between = {}
     for name in after:
@@ -267,7 +263,7 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return a sentence for each set of counters that :func:`difference` leaves out."""
+    """Return a sentence for each target or client whose counters were cleared, or not read in one observation."""
     lines = []
     for name in sorted({*before, *after}):
         first, then = before.get(name, {}), after.get(name, {})
@@ -283,7 +279,6 @@ def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def _unread(before: Mapping[str, float], after: Mapping[str, float], side: str) -> str:
-    """Return "before" or "after" if that observation lacks the counters of a side (client or server), else ""."""
     first, then = (
         any(_side(counter) == side and not counter.startswith(NOW) for counter in seen) for seen in (before, after)
     )
@@ -305,10 +300,7 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return a text for each value in which the ``given`` layout differs from the requested one.
-
-    Values that were not requested are ignored.
-    """
+    """Return a text for each value of the requested layout that the ``given`` layout does not have."""
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
@@ -327,16 +319,13 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return a text for each value in which the ``given`` placement differs from the requested one."""
+    """Return a text for each value of the requested placement that the ``given`` placement does not have."""
     lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    """Return a text for each attribute in ``names`` whose requested value differs from the given value.
-
-    A requested count of -1 (all targets) never differs: the file system reports it as -1 or as the number of targets.
-    """
+    # File systems report a requested count of -1 (all targets) as -1 or as the number of targets.
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(
         f"{name.replace('size_bytes', 'size').replace('_', ' ')} {_shown(got)} instead of {_shown(asked)}"

@@ -32,7 +32,7 @@ _ID = "./volInfo/volumes/volume/id"
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
     """Return a ``gluster`` command with XML output.
 
-    Raises EnvironmentLacksError if the daemon cannot be reached, MeasurementError if the command fails.
+    It raises EnvironmentLacksError if the daemon cannot be reached, MeasurementError if the command fails.
     """
 
     def read(done: Completed) -> ElementTree.Element:
@@ -90,7 +90,7 @@ class GlusterTarget(RemoteTarget):
 
     @property
     def _name(self) -> str:
-        """The name of the volume. The mount's source may also contain a directory of the volume."""
+        """Name of the volume. The source of a mount is SERVER:/VOLUME or SERVER:/VOLUME/DIRECTORY."""
         return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
 
     @cached_property
@@ -101,7 +101,6 @@ class GlusterTarget(RemoteTarget):
         return gluster(words, f"--remote-host={self._server}").ask(self.run)
 
     def _profile(self) -> ElementTree.Element:
-        """Return the volume's profile from a server (with --servers), otherwise from a daemon on this machine."""
         words = ("volume", "profile", self._name, "info", "cumulative")
         if self.servers is not None:
             return gluster(words).ask(self.servers.runner(self._server, self.run))
@@ -115,7 +114,6 @@ class GlusterTarget(RemoteTarget):
 
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
-        """Return the options of ``gluster`` for a daemon on this machine that serves this volume; None without one."""
         for options in daemons():
             with suppress(StrakesError):
                 volume = gluster(("volume", "info", self._name), *options).ask(self.run)
@@ -126,7 +124,7 @@ class GlusterTarget(RemoteTarget):
 
 @understood("gluster")
 def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
-    """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError for no volume."""
+    """Return the description of a GlusterFS volume. Raises MeasurementError if there is none."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output of gluster names no volume")
@@ -162,7 +160,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
 
 @understood("gluster")
 def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
-    """Return brick -> common name -> counter, since the start of the profile or of the server."""
+    """Return brick -> counter -> value since profiling began or the brick's server started."""
     seen = {}
     for brick in profile.iterfind("./volProfile/brick"):
         own = brick.find("cumulativeStats")
@@ -194,7 +192,6 @@ def _text(element: ElementTree.Element, path: str) -> str:
 
 
 def _number(element: ElementTree.Element, path: str) -> int:
-    """Return a size or a count; 0 if it is missing. Raises ValueError for a negative or invalid number."""
     number = whole(_text(element, path) or "0")
     if number < 0:
         raise ValueError(f"the value of {path} is negative")

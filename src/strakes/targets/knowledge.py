@@ -16,7 +16,7 @@ from strakes.targets.target import Target, TargetFacts
 _WORKING = frozenset({"active", "up", "online"})
 # A target with a smaller free share of its space counts as full: new files go to other targets or fail.
 _FULL_SHARE = 0.05
-# Maximum difference of used shares for even use: above it, Lustre stops round-robin (lod.*.qos_threshold_rr, 17 %).
+# Maximum difference of used shares (0 to 1) for even use: Lustre stops round-robin at 17 % (lod.*.qos_threshold_rr).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 
@@ -35,7 +35,6 @@ def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
 
 
 def _ill(target: StorageTarget, others_report: bool) -> str:
-    """Return a sentence if a target is unhealthy, full, or lacks sizes that other targets report; otherwise ""."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
@@ -49,7 +48,6 @@ def _ill(target: StorageTarget, others_report: bool) -> str:
 
 
 def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
-    """Return a sentence if the size or use of a target differs from the median of the other targets; otherwise ""."""
     if not others:
         return ""
     size = median(other.total_bytes for other in others)

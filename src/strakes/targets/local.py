@@ -18,7 +18,6 @@ class LocalTarget(Target):
     """A local file system, with facts from mountinfo, statvfs and sysfs. It has no settings that strakes can change."""
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts, with the block device. The size of a tmpfs without a limit is the machine's memory."""
         device = None if self.mount.remote else block_device_of(self.mount)
         facts = super().facts(workspace)
         facts = replace(facts, notes=(*facts.notes, *_notes(self.mount, device)), block_device=device)
@@ -44,7 +43,6 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    """Return sentences about properties of the file system that affect measurements, such as a loop device."""
     memory = (
         "This file system is in memory: figures show the speed of memory, and its data takes memory from other "
         "programs."

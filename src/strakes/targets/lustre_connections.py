@@ -26,12 +26,11 @@ NOTICE_S = 16.0
 
 
 class Connections:
-    """The connections of one mount. It remembers earlier state changes and servers, which the kernel forgets.
+    """The connections of a Lustre client for one mount, with state changes and servers that the kernel has forgotten.
 
-    While a connection is lost, the kernel shows the server that it tries, often the healthy one of a fail-over pair.
-    The server of a lost target is therefore the one of its last working connection or, if none was seen, one of the
-    configured servers. A server with another connection in state FULL does not count as dead. If that connection is
-    FULL for more than NOTICE_S seconds, the server is alive, because the client would have noticed its death.
+    While a connection is lost, the kernel shows the server that it tries next, often the healthy one of a fail-over
+    pair. The lost server is therefore that of the last working connection, or else one of the configured servers. A
+    server with another connection in state FULL for more than NOTICE_S seconds is alive.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
@@ -42,14 +41,14 @@ class Connections:
         self._possible: dict[str, tuple[str, ...]] = {}
 
     def states(self, answers: Answers) -> dict[str, States]:
-        """Return target -> states of its connection, including past state changes that the kernel has dropped."""
+        """Return Lustre target -> states of its connection, with past state changes that the kernel has dropped."""
         known = states(answers, self._file_system, self._ask_instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
         return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
 
     def lost(self, answers: Answers) -> dict[str, LostServer] | None:
-        """Return target -> lost server, including idle connections to dead servers; None if no state can be read."""
+        """Return Lustre target -> server that does not answer, or None if the kernel shows no connection states."""
         known = self.states(answers)
         if not known:
             return None
@@ -78,7 +77,7 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why the states can no longer be read. Return "" if they can, or if this user could never read them."""
+        """Return why connection states cannot be read any more, or "" if they can or this user never could."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"

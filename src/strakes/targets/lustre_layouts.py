@@ -15,14 +15,14 @@ from strakes.targets.description import Layout, LayoutComponent, Placement
 from strakes.targets.lustre_tool import checked, key_values, succeeding
 
 _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
-# A line in the stripe table of a plain file: target, object (decimal, hexadecimal), group.
+# A line in the stripe table of ``lfs getstripe``: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
-# Prefixes that some versions of lfs put before the keys. Keys that are not in _KEYS are ignored.
+# Prefixes that some versions of lfs print before a key, such as lmm_stripe_count.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# Prefixes of lines with keys, as opposed to lines with the path of a file.
+# Prefixes of lines of ``lfs getstripe`` that are not the path of a file.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 
 
@@ -45,14 +45,11 @@ def _is_path(line: str) -> bool:
 
 @dataclass
 class _Part:
-    """A plain layout or a component, during parsing. ``listed``: the output also lists its stripes."""
-
     values: dict[str, str] = field(default_factory=dict)
     targets: list[int] = field(default_factory=list)
     listed: bool = False
 
     def take(self, key: str, value: str) -> None:
-        """Store the value of a key. Raises NotUnderstoodError for a repeated key."""
         self.listed |= key == "objects"
         if key == "l_ost_idx":
             self.targets.append(int(value.rstrip(","), 0))
@@ -84,7 +81,6 @@ class _Part:
 
 
 def _layout_in(lines: Sequence[str]) -> Layout:
-    """Return the layout in the lines. Raises NotUnderstoodError if a line is invalid or a part is missing."""
     parts = [_Part()]
     announced: int | None = None
     for line in lines:
@@ -215,7 +211,7 @@ def _options(wanted: Layout) -> Iterator[str]:
     if wanted.pool:
         yield from ("-p", wanted.pool)
     if wanted.pattern == "mdt":
-        # Lustre does not stripe data on a metadata target, so there are no further options.
+        # Lustre does not stripe data on a metadata target.
         yield from ("-L", "mdt")
         return
     if wanted.pattern == "overstriped":
@@ -241,7 +237,7 @@ def _size(size: int) -> str:
     return str(size)
 
 
-# A line in the stripe table of a directory: target and object.
+# A line in the stripe table of ``lfs getdirstripe``: target and object.
 _DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
 _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
@@ -260,7 +256,7 @@ class DirStripe:
 
 
 def dir_stripe(*words: str) -> Command[DirStripe]:
-    """Return the command that prints the stripes of a directory or, with "-D", the default of new subdirectories."""
+    """Return the command that prints the stripes of a directory or, with "-D", the default for new subdirectories."""
     return Command(("lfs", "getdirstripe", *words), read_default if "-D" in words else read_dir_stripe)
 
 
@@ -290,7 +286,7 @@ def read_default(done: Completed) -> DirStripe:
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
-    # Flags may follow the name of the hash, for example during a migration.
+    # lfs may append flags to the name of the hash, for example during a migration.
     return DirStripe(int(count, 0), int(offset, 0), hash_type.partition(",")[0], tuple(targets))
 
 

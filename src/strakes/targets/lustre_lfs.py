@@ -23,12 +23,12 @@ _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
 # A number in lfs quota. It is in brackets if a server did not answer, and followed by * if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
-# Flags of a target's state, which lfs df prints after the mount point -> description.
+# Flags of a target in the output of ``lfs df``, after its mount point -> description.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The name of a file system, and the instance name of this mount, which is part of its parameters' names."""
+    """The name of a Lustre file system, and the id of a mount in the names of Lustre's parameters (``instance``)."""
 
     file_system: str
     instance: str
@@ -36,7 +36,7 @@ class ClientName(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetState:
-    """A target in ``lfs osts``. ``state``: INACTIVE if an administrator disabled it here, otherwise ACTIVE."""
+    """A target in ``lfs osts``. ``state``: INACTIVE if an administrator disabled it on this client, else ACTIVE."""
 
     name: str
     kind: str
@@ -76,7 +76,7 @@ def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
     """Return the command that lists the client's targets. ``verb``: osts or mdts. Dead targets are still ACTIVE."""
 
     def read(done: Completed) -> tuple[TargetState, ...]:
-        # The list is empty if the path is not on Lustre, which lfs does not report as an error.
+        # If the path is not on Lustre, lfs prints an empty list and reports no error.
         rows = _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:"))
         return tuple(TargetState(*target_name(row[2], "lfs osts"), row[3]) for row in rows)
 
@@ -114,18 +114,12 @@ def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
 
 
 def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
-    """Return the command that prints the space of the file system at ``path``, or of all mounted file systems.
-
-    Inactive targets are left out.
-    """
+    """Return the command that prints the space of active targets at ``path``, or of all mounted file systems."""
     return Command(("lfs", "df", *(["-i"] if inodes else []), *([path] if path else [])), read_df)
 
 
 def read_df(done: Completed) -> LustreSpace:
-    """Parse the space (bytes or inodes) of the targets that answered.
-
-    Raises StrakesError if no target answered, or if the output is truncated.
-    """
+    """Parse the space (bytes or inodes) of targets. Raises StrakesError if none answered or the output is truncated."""
     found, missing = [], {}
     unit, summaries = 0, 0
     for line in filter(str.strip, done.stdout.splitlines()):
@@ -166,7 +160,6 @@ def quota(user: str, path: str) -> Command[Quota]:
 
 
 def _rows(done: Completed, what: str, row: re.Pattern[str], headings: Sequence[str] = ()) -> list[re.Match[str]]:
-    """Match each line of the output. Raises StrakesError for a line that does not match."""
     matches = []
     for line in checked(done, what).splitlines():
         match = row.match(line)

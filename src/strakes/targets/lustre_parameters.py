@@ -16,9 +16,9 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# A time line of a parameter with counters. Older versions print "usecs", and no start_time.
+# A time in a Lustre parameter with counters. Older versions print "usecs", and no start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
-# An address (NID), with quotes since Lustre 2.14.
+# A Lustre address (NID), in quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 # Flag in the parameter ``import`` of a target that an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
@@ -41,7 +41,7 @@ MD_COUNTERS = {
     "readpage": "md.readdir",
 }
 LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
-# Counter of a client's mdc device -> its common name. "create" is left out: it does not count regular files.
+# Counter of a client's mdc device -> its common name. Its "create" does not count regular files, so it is left out.
 MDC_COUNTERS = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -76,7 +76,6 @@ class Stats:
         return (self.counters[name].total or 0) if name in self.counters else 0
 
     def data(self, side: str = "") -> dict[str, float]:
-        """Return common name -> number of requests or bytes, for reads and writes. ``side``: prefix of the names."""
         counters = {}
         for way in ("read", "write"):
             counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
@@ -84,7 +83,6 @@ class Stats:
         return counters
 
     def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
-        """Return common name -> number of samples. ``names``: counter -> common name. ``side``: prefix."""
         return {side + name: float(self.samples(own)) for own, name in names.items()}
 
 
@@ -145,7 +143,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
         evicted,
         numbers("replayed_requests")[0],
         numbers("recovery_start")[0],
-        # With any other status, the target lets requests wait.
+        # A target in any other recovery status delays requests.
         serving=status in ("COMPLETE", "INACTIVE"),
     )
 
@@ -153,7 +151,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
 # States of a working connection: FULL is connected, IDLE connects at the next request.
 FULL, IDLE = "FULL", "IDLE"
 WORKING_STATES = (FULL, IDLE)
-# States of a connection while no server answers. In other states (except FULL, IDLE), a server reconnects the client.
+# States of a connection while no server answers. In any other state but FULL and IDLE, a server is reconnecting.
 NEW, NEVER_CONNECTED = "NEW", "never connected"
 UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
 # States with which an interruption begins. CONNECTING is not among them, because it also follows IDLE.
@@ -163,8 +161,8 @@ _REMEMBERED = 16
 # Seconds in which an idle or new connection must become FULL. The kernel's retry interval is shorter.
 _CONNECTING_S = 6.0
 _CONNECTING = (NEW, "CONNECTING")
-# Longest duration, in seconds, of an attempt that a running machine refuses. The refusal comes at once, but the kernel
-# reports whole seconds. An attempt to reach a dead machine takes 5 s or longer.
+# Longest duration in seconds of a connection attempt that a running machine refuses, as the kernel reports whole
+# seconds. An attempt to reach a dead machine takes 5 s or longer.
 _REFUSED_WITHIN_S = 2
 # Maximum number of state changes that are kept in memory for a connection, about 100 bytes each.
 _MOST_CHANGES = 1000
@@ -211,7 +209,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target is lost. A target that is deactivated, or has just begun to connect, is not lost.
+        """Return whether the target has lost its server. A deactivated or just connecting target has not.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -241,7 +239,6 @@ class States:
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _since(self) -> tuple[StateChange, ...]:
-        """Return the state changes after the last working state (FULL or IDLE)."""
         working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
         return self.changes[max(working, default=0) :]
 
@@ -278,7 +275,7 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        # A new or idle connection passes NEW or CONNECTING once before it becomes FULL. This is no interruption.
+        # A new or idle connection passes NEW or CONNECTING once before it becomes FULL, without an interruption.
         before = [change.state for change in episode if change.state not in WORKING_STATES]
         idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
@@ -300,10 +297,7 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 
 
 def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
-    """Split the state changes into episodes. An episode ends with a working state (FULL or IDLE).
-
-    If the client notices a loss when a connection leaves IDLE, the interruption begins at that moment.
-    """
+    # An episode ends with a working state (FULL or IDLE).
     episodes: list[list[StateChange]] = []
     works = True
     for change in changes:
@@ -328,5 +322,5 @@ def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> 
     for length in range(min(len(before), len(now)), 0, -1):
         if before[-length:] == now[:length]:
             return (*before, *now[length:])[-_MOST_CHANGES:]
-    # The kernel's history no longer overlaps the earlier changes. Changes in between are missing, so start anew.
+    # The kernel's history no longer overlaps the earlier changes: changes are missing, so begin again.
     return now

@@ -93,7 +93,7 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     if params.cut_off:
         answers.notes.append(f"{shlex.join(asked.argv)}: {params.why or 'it failed and said nothing'}")
     values = of_mount(params.values, file_system, ask_instance)
-    # If the server is this node, the kernel reports its configured address. Only root may list the node's addresses.
+    # For a server on this node, the kernel reports its configured address. Only root may list the node's addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
     return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
@@ -143,11 +143,8 @@ def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) 
 
 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
-    """Return the devices that an administrator has deactivated. They are disconnected on purpose.
-
-    It reads the parameters ``active`` and ``import``, because some versions lack ``active`` for some devices.
-    """
     names = (f"{kind}.{file_system}-*.{own}" for own in ("active", "import") for kind in ("mdc", "osc"))
+    # Some versions of Lustre lack the parameter ``active`` for some devices, so read ``import`` as well.
     values = answers.get(get_param(*names), NOTHING).values
     return {
         device(parameter)
@@ -157,7 +154,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return host -> runner for the hosts in ``on`` that can be queried: this node, and with ``servers`` all others."""
+    """Return host -> function that runs commands on it: for this node and, with ``servers``, all other hosts ``on``."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
@@ -212,7 +209,7 @@ def complaint(text: str) -> str:
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "health_check gives no reason"
 
 
-# Name of the entry in an Observation that has the counters of the whole mount.
+# Name of the entry of an Observation with the client's counters for the whole mount.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
@@ -229,7 +226,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     of_servers, unread = server_counters(ways, name.file_system)
     for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Without --servers, only this node's own counters can be missing, because only root may read them.
+    # Only root may read the counters of this node; without --servers, no other node is read.
     return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 
@@ -242,13 +239,13 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
-            continue  # ``md_stats`` is read together with the parameter ``stats`` of the same target.
+            continue  # Read with ``stats`` of the same target.
         target = MOUNT if kind == "llite" else target_in(parameter)
         seen[target] = {}
         if own is None:
             continue
         if kind == "llite":
-            # llite counts system calls, including calls that the client's cache answered.
+            # Lustre's llite counts system calls, including calls that the client's cache answered.
             seen[target] = own.named(parameters.LLITE_COUNTERS, CLIENT) | own.data(CLIENT) | _since(CLIENT, own)
         elif kind == "osc":
             seen[target] = own.data(CLIENT) | _since(CLIENT, own)
@@ -276,7 +273,7 @@ def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
-    # A server may lack metadata targets or data targets, so missing parameters are no error.
+    # A Lustre server may lack metadata targets or data targets, so missing parameters are no error.
     mine = {
         parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
     }
@@ -284,13 +281,13 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if not parameter.endswith(".recovery_status"):
             own = _parsed(text)
-            # Metadata targets also count reads and writes, because they may hold the data of small files.
+            # Lustre's metadata targets also count reads and writes, because they may hold the data of small files.
             names = parameters.MD_COUNTERS if parameter.endswith(".md_stats") else {}
             seen[device(parameter)] = {} if own is None else own.named(names) | own.data() | _since("", own)
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # The start time of the last recovery identifies the server instance: a restart changes it.
+                # The start time of the last recovery changes when a Lustre server restarts.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
@@ -303,7 +300,6 @@ def _parsed(text: str) -> Stats | None:
 
 
 def _since(side: str, *stats: Stats) -> dict[str, float]:
-    """Return {SINCE: latest start time of the counters}. The time changes if any of the counters is cleared."""
     starts = [counted.start_s for counted in stats if counted.start_s is not None]
     return {side + SINCE: max(starts)} if starts else {}
 
@@ -324,7 +320,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
-        # Instead of the loopback address, show the address by which other clients reach this node.
+        # Other clients reach this node by its first address, not by the loopback address.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
@@ -364,7 +360,6 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
 
 
 def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
-    """Return a server for each pair of machine and role (mgs, mds, oss). The state of the mgs is unknown."""
     servers = [Server(host_of(manager), "mgs", manager, "")]
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}
@@ -390,12 +385,11 @@ def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
 
 
 def _value(own: str, text: str) -> str:
-    """Return the value of the parameter ``own``. It may be one line of the text: "max_cached_mb: 983"."""
+    # The parameter max_cached_mb has several lines, one of them "max_cached_mb: 983".
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
     return lines[0] if lines else text
 
 
 def _summary(values: list[str]) -> str:
-    """Return the values of all targets as one text: "8" if all are equal, otherwise "8 (3 targets), 16 (1 target)"."""
     seen = Counter(values).most_common()
     return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)

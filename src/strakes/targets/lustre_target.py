@@ -49,13 +49,12 @@ class LustreTarget(Target):
     """A Lustre mount. All calls have a time limit, so that a dead server causes an error instead of a hang."""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
-        """Store the directory and its mount. This queries nothing."""
         super().__init__(path, mount, servers=servers, runner=runner)
         self._connections = Connections(self.file_system_name, self._instance)
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        # On a server, devices of targets are also mounted with type lustre. A client's source is "mgs@net:/name".
+        # On a server, Lustre's devices are also mounted with type lustre. A client's source is "mgs@net:/name".
         return ":/" in mount.source
 
     def _sizes(self) -> calls.Sizes:
@@ -86,7 +85,6 @@ class LustreTarget(Target):
             return None  # The method limits() reports the error.
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of a directory's new files. Return the layout of a test file; it may have fewer stripes."""
         self._ask(layouts.setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
         what = "no file can be made with this layout"
@@ -131,7 +129,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show a manual choice. The default of the directory may still spread subdirectories.
+        # lfs getdirstripe does not show a manual choice of targets. The default may still spread subdirectories.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
@@ -148,17 +146,12 @@ class LustreTarget(Target):
         return seen
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each target that does not answer, or if all answer for each problem of a server.
-
-        If a target does not answer, servers are not queried, because that would take long.
-        """
         answers = Answers(self.run)
         if (lost := self._connections.lost(answers)) is None and (why := self._connections.why_unread(answers)):
             return (f"Dead servers cannot be noticed, because the states of connections cannot be read: {why}.",)
         return _sentences(lost) or self._health(answers)[1]
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
-        """Wait until this client has noticed which targets do not answer. Return the error with their names."""
         last_s = ends_s = time.monotonic() + NOTICE_S
         names = set[str]()
         while not error.names_servers:
@@ -174,7 +167,6 @@ class LustreTarget(Target):
         return _sentences(self._connections.lost(Answers(self.run)))
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> lost server. Included are idle connections to dead hosts, but no targets in recovery."""
         lost = self._connections.lost(Answers(self.run))
         return lost and {name: server for name, server in lost.items() if not server.answers}
 
@@ -185,7 +177,6 @@ class LustreTarget(Target):
         )
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """Return the state changes of lost connections: the last sixteen of each, and earlier ones that were seen."""
         known = self._connections.states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
@@ -215,7 +206,6 @@ class LustreTarget(Target):
         return self.mount.source.partition(":/")[2].partition("/")[0]
 
     def _instance(self) -> str:
-        """Return the instance name of the mount. The first call queries servers and may block."""
         return self._name.instance
 
     def limits(self) -> tuple[Limit, ...]:
@@ -261,7 +251,6 @@ class LustreTarget(Target):
         return words if self.servers is None or host == THIS_NODE else self.servers.argv(host, words)
 
     def _unread(self) -> dict[str, str]:
-        """Return host -> reason for each server with unreadable counters; {this node: reason} without known hosts."""
         answers = Answers(self.run)
         on = hosts(addresses(answers, self.file_system_name, self._instance).values())
         if not on:
@@ -275,7 +264,6 @@ class LustreTarget(Target):
         return getname(self.mount.mount_point).ask(self.run)
 
     def _ask(self, command: Command[T]) -> T:
-        """Run a command and return its answer. A CommandTimeout also names the targets that do not answer."""
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
@@ -300,7 +288,7 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
     }
-    # Overstriping: two stripes on each target, up to the maximum number of stripes of a file.
+    # Overstriping puts several stripes on each target.
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds

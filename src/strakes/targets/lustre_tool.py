@@ -33,7 +33,7 @@ _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
 _NEWER = "This version of Lustre does not support this; a newer version may."
-# (pattern of an error message, class of the error to raise, remedy); for None, the caller gives the remedy.
+# (pattern of an error message, class of the error to raise, remedy or None if the caller gives it)
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
@@ -66,16 +66,13 @@ def explanation(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    # If lines about single devices have the same reason, keep only the last line, which is their summary.
+    # lfs and lctl repeat an error for each device. Keep only the last line, the summary, of lines with the same reason.
     lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
 
 def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
-    """Return the error for a failed command. The command's message or exit status determines its class and remedy.
-
-    ``remedy``: the remedy for an invalid value.
-    """
+    """Return the error for a failed command of Lustre. ``remedy``: what to do about an invalid value."""
     where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
@@ -169,7 +166,7 @@ def set_param(name: str, value: str) -> Command[None]:
 
 
 class Answers:
-    """Runs commands and collects their failures. ``notes``: failed commands, each with the reason."""
+    """Runs commands and collects their errors. ``notes``: failed commands, each with the reason."""
 
     def __init__(self, run: Runner) -> None:
         self.run = run
@@ -177,7 +174,7 @@ class Answers:
         self._silent: set[str] = set()
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the answer of a command, or ``otherwise`` after an error, which is noted. A hung tool is not rerun."""
+        """Return the answer of a command, or ``otherwise`` after an error, whose text is added to ``notes``."""
         if command.argv[0] in self._silent:
             return otherwise
         try:
@@ -213,7 +210,7 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 
-# Name of a client's device. A metadata server's own connections to data targets (NAME-osc-MDT0000) do not match.
+# Name of a Lustre client's device. A metadata server's own connections (NAME-osc-MDT0000) do not match.
 _DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
 
 

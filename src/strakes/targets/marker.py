@@ -30,8 +30,8 @@ STALE_S = 60.0
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# Length of every marker in bytes. A heartbeat overwrites the marker in place, so it works on a full target, and other
-# processes never see a partial marker.
+# Length of every marker in bytes. A heartbeat overwrites the marker in place, so it works on a full file system, and
+# other processes never see a partial marker.
 _MARKER_BYTES = 512
 _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
@@ -81,14 +81,14 @@ class Marker:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether the process id is valid in this process: host, boot and namespace are the same."""
+        """Whether the process id in the marker is valid here: same host, boot and pid namespace."""
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
         """Return whether the process is alive. If it is not visible here, a heartbeat in the last 60 s shows this."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
-        # The process may run in a container on this machine, or the machine may have a new host name.
+        # A process of this boot may run in a container, or the machine may have a new host name.
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
             return True
         return time.time() - self.heartbeat_unix_s < STALE_S
@@ -103,10 +103,9 @@ class NoMarker:
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return for each open directory whether a process works in it. ``places``: (directory, name, marker).
+    """Return for each open directory whether a process still works in it. ``places``: (directory, name, marker).
 
-    For processes on other hosts with an old heartbeat, it waits ``WATCH_S`` seconds, once for all directories. A living
-    process changes its marker within this time.
+    It waits ``WATCH_S`` seconds for a new heartbeat if a marker is missing, or is old and of another host.
     """
     live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
     unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]

@@ -86,7 +86,6 @@ class MooseFsTarget(RemoteTarget):
             return replace(told, notes=(*told.notes, said(error)))
 
     def observe(self) -> Observation:
-        """Return the client's counters from the file ``.stats`` of the mount. Servers have only charts."""
         try:
             done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / ".stats")), 5.0)
             return {"client": counters(done.stdout)} if done.status == 0 else {}
@@ -125,7 +124,7 @@ def describe(
 
 @understood("the file .stats of MooseFS")
 def counters(text: str) -> dict[str, float]:
-    """Return common name -> counter from the text of the file ``.stats``."""
+    """Return counter (``md.open``, ...) -> value from the text of the file ``.stats`` in a MooseFS mount."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
         name.removeprefix("fuse_ops."): float(whole(value))

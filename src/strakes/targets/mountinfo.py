@@ -28,10 +28,7 @@ _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
 @dataclass(frozen=True)
 class Mount:
-    """One mount.
-
-    ``root``: the mounted directory of the file system, "/" except for bind mounts and subvolumes.
-    """
+    """A mount. ``root``: mounted directory of the file system, "/" except for bind mounts and subvolumes."""
 
     mount_id: int
     major: int
@@ -85,7 +82,7 @@ def unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount of an absolute path without links: the last mount at the longest mount point above the path.
+    """Return the mount that contains an absolute path without symbolic links.
 
     Raises EnvironmentLacksError if no mount is found.
     """
@@ -125,7 +122,7 @@ def no_proc() -> EnvironmentLacksError:
     )
 
 
-# Type of a mount -> cache of its client besides the page cache. The kernel reports only the page cache.
+# File system type -> name of its client's own cache, of which the kernel reports nothing.
 _CACHES = {
     "gpfs": "the page pool of its client",
     "wekafs": "the cache of its client",
@@ -135,9 +132,6 @@ _CACHES = {
 
 
 def own_cache(file_system: str) -> str:
-    """Return a name for the client's own cache, or "" if the client uses only the page cache.
-
-    The cache of a FUSE client cannot be dropped or examined.
-    """
+    """Return a name for the client's cache besides the page cache, or "" if it has none."""
     program = "the cache of its client, a program" if "fuse" in file_system else ""
     return _CACHES.get(file_system, program)

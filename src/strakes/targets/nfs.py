@@ -13,7 +13,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
-# Seconds since the lease expired, or 0 for a valid lease.
+# Seconds since the client's NFS lease expired, or 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
 # Transport -> position of the connection count after the transport's name in a line "xprt:".
@@ -45,7 +45,7 @@ class NfsTarget(RemoteTarget):
 
 
 def counters(text: str, mount_point: str) -> dict[str, float]:
-    """Return common name -> counter of a mount, from the text of mountstats; {} if the mount is not in the text.
+    """Return counter (``md.open``, ...) -> value of an NFS mount, from the text of mountstats; {} for an unknown mount.
 
     ``times_lost`` is the sum of time-outs and new connections. ``now.times_lost`` is the time in seconds since the
     lease expired, which loses all locks and open files.
@@ -61,7 +61,7 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:
             read_bytes, written_bytes = float(words[5]), float(words[6])
-        # The numbers of an operation begin with: operations, transmissions, time-outs.
+        # The numbers of an operation in mountstats begin with: operations, transmissions, time-outs.
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]

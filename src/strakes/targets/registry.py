@@ -26,7 +26,7 @@ TARGETS = {
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target of a directory. ``servers``: template for commands on its servers.
+    """Return the Target for the file system of a directory. ``servers``: template for commands on its servers.
 
     Raises BadInputError if the directory does not exist, and UnansweredError if its file system does not answer.
     """
@@ -38,13 +38,13 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
 
 
 def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target of a directory whose file system does not answer, without accessing the directory."""
+    """Return the Target of a directory whose file system does not answer, without accessing the directory."""
     absolute = Path(os.path.abspath(path))
     return target_of_mount(absolute, mount_of(absolute), servers)
 
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
-    """Return the target of a mount, without checking that the directory exists."""
+    """Return the Target of a mount, without checking that the directory exists."""
     for pattern, (module, name) in TARGETS.items():
         if re.fullmatch(pattern, mount.file_system) and not _is_of_another_user(mount):
             kind: type[Target] = getattr(import_module(f"strakes.targets.{module}"), name)

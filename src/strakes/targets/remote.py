@@ -29,18 +29,17 @@ _OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float]) -> dict[str, float]:
-    """Return common name -> sum of the counts of its operations. ``counted``: operation -> count."""
+    """Return counter (``md.open``, ...) -> sum over its operations. ``counted``: operation of a protocol -> count."""
     own = {name.lower(): value for name, value in counted.items()}
     return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 
 
 class RemoteTarget(Target):
-    """A network file system. ``cannot``: (impossible operation, reason)."""
+    """A network file system that strakes cannot configure. ``cannot``: (impossible operation, reason)."""
 
     cannot: ClassVar[tuple[tuple[str, str], ...]]
 
     def describe(self) -> Description:
-        """Return the description, with what the servers report, or with a note on why they do not answer."""
         known = super().describe()
         try:
             return self._parts(known)
@@ -48,11 +47,9 @@ class RemoteTarget(Target):
             return replace(known, notes=(said(error),))
 
     def _parts(self, known: Description) -> Description:
-        """Return ``known`` extended by the servers' reports. Raises StrakesError if they do not answer."""
         return known
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each data target that is not online. If the states are unknown, return the reason."""
         try:
             targets = self._parts(super().describe()).data_targets
         except StrakesError as error:

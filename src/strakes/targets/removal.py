@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 # The removal stops after this number of entries that cannot be removed, for example because the target is read-only.
 # Twice the number doubles the list that is printed.
 _MOST_NAMED = 100
-# Maximum number of passes that find as many entries as an earlier pass, because a server lists removed entries again or
-# a process makes files. (One pass may not suffice, because some file systems skip names while a directory shrinks.)
-# Twice the number doubles the time until the removal gives up.
+# Maximum number of passes over a directory without progress: its server lists removed entries again, or a process
+# makes files. Twice the number doubles the time until the removal gives up.
 _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist. A faulty server may list names without end. Twice the number doubles
 # the time until the removal gives up.
@@ -42,8 +41,8 @@ _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
 UNANSWERED = "the file system does not answer"
-# Seconds without any use of processor time after which a child counts as blocked by a server. The removal of a large
-# tree may take longer, but uses the processor.
+# Seconds without processor time after which a child counts as blocked by a server. The removal of a large tree may
+# take longer, but uses the processor.
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
@@ -58,8 +57,6 @@ class Left(namedtuple("Left", ("path", "why"))):  # An import of typing.NamedTup
 
 
 class _OpenDirectory:
-    """A directory that is being emptied. ``inner``: subdirectories to remove. ``more``: it has further ones."""
-
     def __init__(self, name: str, path: str, identity: tuple[int, int], left_before: int) -> None:
         self.name, self.path, self.identity, self.left_before = name, path, identity, left_before
         self.inner: list[str] = []
@@ -67,7 +64,7 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """The removal stops early, because too many entries cannot be removed or the tree was moved."""
+    """Raised to stop a removal: too many entries cannot be removed, or the tree was moved."""
 
 
 def enter(parent: int, name: str) -> int:
@@ -114,7 +111,6 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
 
 
 def _kept(directory: int, is_removed: Callable[[str], bool]) -> list[str]:
-    """Return the names that are listed for several seconds after their removal was acknowledged."""
     names: list[str] = []
     for pause_s in (0.0, *_PAUSES_S):
         time.sleep(pause_s)
@@ -136,7 +132,6 @@ def _is_there(entry: os.DirEntry[str]) -> bool:
 
 
 def _name_now(parent: int, name: str, directory: int) -> str | None:
-    """Return the present name of the open ``directory`` in ``parent``, or None if it is no longer there."""
     own = os.fstat(directory)
     with os.scandir(parent) as entries:
         same = (entry.name for entry in islice(entries, MOST_LISTED) if entry.inode() == own.st_ino)
@@ -153,8 +148,6 @@ def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, .
 
 
 class _Emptying:
-    """The state of a removal of all entries of a directory tree."""
-
     def __init__(self, directory: int, path: str, spare: str) -> None:
         self._spare = spare
         self._left: list[Left] = []
@@ -206,12 +199,11 @@ class _Emptying:
         try:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
-            # If entries in this directory could not be removed, they are listed, not the directory.
+            # List the entries that remain in this directory instead of the directory.
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
     def _sweep(self, level: _OpenDirectory) -> None:
-        """Remove files and empty directories of the current directory. Add other directories to ``level.inner``."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
         fewest = idle = 0
@@ -277,7 +269,7 @@ def _why(error: OSError) -> str:
 
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove an open workspace and return the entries that remain. The marker goes last: it identifies the remains."""
+    """Remove an open workspace, its marker file last. Return the entries that remain."""
     if objects := tuple(_remove_noted_objects(directory, name)):
         return objects
     for pause_s in (*_PAUSES_S, None):
@@ -286,13 +278,13 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             break
         if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
-        # If the run's process was killed, its engine may still make files. It notices within a second and stops.
+        # After the death of its run, an engine notices it within a second and stops making files.
         time.sleep(pause_s)
     if kept := _kept(directory, MARKER_NAME.__ne__):
         return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
     try:
         if _name_now(parent, name, directory) is None:
-            # The workspace was moved. Keep its marker, so that it is still recognized as a workspace.
+            # A workspace that was moved keeps its marker, by which strakes recognizes it.
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
@@ -303,7 +295,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
-    if left and marker:  # Restore the marker, so that the rest is recognized as a workspace.
+    if left and marker:  # The marker identifies the remains.
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
@@ -353,7 +345,6 @@ def work(parent: str, name: str, path: str, directory: str) -> None:
 
 
 def _ends(worker: subprocess.Popen[bytes]) -> bool:
-    """Wait until a child process ends and return True. If it is blocked, kill it and return False."""
     import subprocess
     from pathlib import Path
 
@@ -385,10 +376,7 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 
 
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
-    """Remove the S3 objects that the notes in an open workspace name. Yield the prefixes of objects that remain.
-
-    A note remains if the engine was killed, or the store did not answer, before the engine removed its objects.
-    """
+    """Remove the S3 objects that a killed engine noted in a workspace. Yield the prefixes of those that remain."""
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         import json
 
@@ -427,7 +415,6 @@ def _other_store(note: dict[str, str], workspace_name: str) -> str:
 
 
 def _remove_below(prefix: str) -> str:
-    """Remove all S3 objects below a prefix that has strakes's marker. Return why this failed, or ""."""
     import json
 
     from strakes.base.processes import engine_path

@@ -1,4 +1,4 @@
-"""Interface of a file system. A new one needs a module with a subclass of Target, and a line in ``registry.py``."""
+"""Interface of a file system. A new file system needs a module with a subclass of Target, listed in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from strakes.targets.description import (
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 
-# Transfer sizes in bytes to try for direct I/O, which needs multiples of the device's block size or larger units.
+# Sizes in bytes to try for direct I/O. It needs multiples of the device's block size, or of larger units.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
@@ -99,13 +99,12 @@ class Target:
     ``runner``: runs tools. ``servers``: template for commands on servers; without it, only this client is queried.
     """
 
-    # Whether the file system moves a new directory to its metadata target with a delay of some seconds.
+    # Whether the file system moves new directories to their metadata server some seconds after their creation.
     moves_directories = False
     # Remedy in the error message if a setting is not permitted.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
-        """Store the directory and its mount. This queries nothing."""
         self.path = path
         self.mount = mount
         self.servers = servers
@@ -259,11 +258,9 @@ class Target:
         return {name: share for name, share in shares.items() if share > 0}
 
     def _sizes(self) -> calls.Sizes:
-        """Return sizes from statvfs and quotas. Raises MeasurementError if the file system does not answer."""
         return calls.Sizes.of(*self._call("the size of the file system is unknown", "sizes", str(self.path)))
 
     def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
-        """Make a system call in a child process and return its result. ``what``: message of the error if it fails."""
         try:
             return calls.call(name, path, *rest, ask=self.run)
         except calls.RefusedError as error:
@@ -285,7 +282,7 @@ def capture(mount: Mount) -> dict[str, Any]:
         "distribution": distribution,
         "architecture": platform.machine(),
         "cpu_model": cpu[1].strip() if cpu else platform.machine(),
-        # A container or batch job may often use fewer processors than the machine has.
+        # Number of processors of this process, which a container or batch job may limit.
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
         "memory_bytes": memory.get("MemTotal", 0),

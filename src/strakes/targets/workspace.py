@@ -44,17 +44,14 @@ _HANGING_BEAT_S = 0.5
 
 
 class Heart:
-    """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends.
+    """A child process that writes the time into the marker file until :meth:`stop` or the end of this process.
 
-    The child starts after a second, because short runs do not need it. If other hosts see the target (``at_once``), it
-    starts immediately: without a heartbeat, a paused process would look dead to them.
+    The child starts after a second, because short runs do not need it. If other hosts see the file system
+    (``at_once``), it starts immediately: without a heartbeat, a paused process would look dead to them.
     """
 
     def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        """Take over the descriptor of the marker, and close it as soon as the child process has a copy.
-
-        Otherwise, every process started later would close a copy, and wait for the server on FUSE and NFS.
-        """
+        """Take over the marker's ``descriptor``. It is closed early, because close() may wait for the server on NFS."""
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -64,7 +61,6 @@ class Heart:
         self._starter.start()
 
     def _start_later(self) -> None:
-        """Start the child process. Retry every second, because the machine may have too many processes."""
         while self._child is None and not self._stopping.wait(_FIRST_BEAT_S):
             self._start()
 
@@ -138,7 +134,7 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # With a known local mount, do not look the directory up again. A remote server may have died in the meantime.
+        # Looking up a directory may hang if its server has died, so use a known local mount.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         if not links and real != directory:
             raise BadInputError("a link replaced the directory", where=str(directory), why=f"the link leads to {real}")
@@ -149,7 +145,7 @@ class Workspace:
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 if mount.remote:
-                    with suppress(OSError):  # Only a time-out matters: the next steps report all other errors.
+                    with suppress(OSError):  # Errors other than a time-out are reported by later steps.
                         calls.call("try", str(real / name), MARKER_NAME)
                 _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
@@ -231,9 +227,9 @@ class Workspace:
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove the tree ``name`` in a workspace of this process, or a directory below it. Return the paths that remain.
+    """Remove the directory ``name`` inside a workspace of this process. Return the paths that remain.
 
-    It works from the descriptor of the workspace, because the owner of the target can give its name to another one.
+    It uses the open descriptor of the workspace, because another user may replace the directory at its path.
     """
     try:
         workspace = calls.open_held(directory)
@@ -244,7 +240,6 @@ def sweep(directory: Path, name: str) -> tuple[str, ...]:
 
 
 def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
-    """Return descriptors of the workspace and the marker that a dead process of the same run left, or None."""
     try:
         directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     except FileNotFoundError:
@@ -253,7 +248,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
         undo.callback(os.close, directory)
         left = read_marker(directory, name)
         if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-            return None  # The creation of a new workspace then reports the problem.
+            return None  # Creating a new workspace reports the problem.
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
@@ -296,12 +291,11 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     if holds_nothing(directory):
         return directory
-    os.close(directory)  # The owner of the target has exchanged it for another one.
+    os.close(directory)  # Another user has replaced the new directory.
     raise OSError(errno.ENOTEMPTY, "")
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:
-    """Remove the workspace that a killed process of the same run left. Raises BadInputError if it is still in use."""
     path = str(real / name)
     what, remedy = ("strakes did not create this directory", "Check the contents, then remove the directory.")
     try:
@@ -312,7 +306,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
-        # If the marker names this process, this process made the workspace earlier and failed to remove it.
+        # A marker of this process itself belongs to an earlier workspace that it failed to remove.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
@@ -334,7 +328,6 @@ def holds_nothing(directory: int) -> bool:
 
 
 def _write_marker(directory: int, marker: Marker) -> int:
-    """Write the marker to disk (fsync) before any other file, and return its descriptor."""
     heart = os.open(
         MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory
     )

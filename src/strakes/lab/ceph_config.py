@@ -1,4 +1,4 @@
-"""Write ceph.conf for a lab (small, only loopback, no keys, fast failure detection), and start its S3 gateway."""
+"""Write the ceph.conf of a CephFS lab (only loopback, no keys, fast failure detection), and start its S3 gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite
 
-# Seconds between two checks of beacons by Ceph's monitors (mon_tick_interval). Ceph allows no shorter interval.
+# Seconds between two checks of beacons by Ceph's monitors (mon_tick_interval). Ceph allows no shorter time.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -78,7 +78,7 @@ class CephOptions(LabOptions):
 
 
 def check(options: CephOptions) -> None:
-    """Raise BadInputError if options contradict each other."""
+    """Raise BadInputError if options of a CephFS lab contradict each other."""
     if options.pool_size > options.osds:
         raise BadInputError(
             f"{options.pool_size} copies of each object need {options.pool_size} or more object stores",
@@ -88,7 +88,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # If a monitor's own tick is late by more than grace - interval, the monitor replaces no server. Allow for one tick.
+    # A Ceph monitor whose tick is later than grace - interval replaces no metadata server, so allow for one tick.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",
@@ -99,12 +99,11 @@ def check(options: CephOptions) -> None:
 
 
 CONFIG = "ceph.conf"
-# Reasons for settings. ms_bind_port: range of the lab's ports. osd_memory_target: the minimum; bluestore_cache_size is
-# the effective limit. paxos: by default, each change of a map, such as a fail-over, waits for up to a second.
+# osd_memory_target is Ceph's minimum. paxos: by default, each change of a map, such as a fail-over, waits up to 1 s.
 # mds_beacon_mon_down_grace: by default, a dead metadata server is not replaced for 60 s after a monitor starts.
 # mds_reconnect_timeout: by default, a client that died before a fail-over blocks the other clients for 45 s.
-# mds_bal_interval: no balancing, so that only pins place metadata. osd_max_object_name: names fit ext4's attributes.
-# mds_beacon: in the section global, because monitors and metadata servers must have the same value.
+# mds_bal_interval = 0: no balancing, so that only pins place metadata. osd_max_object_name: fits ext4's attributes.
+# mds_beacon: monitors and metadata servers must have the same value.
 _SECTIONS = """[global]
 fsid = {fsid}
 mon_host = [v2:{loopback}:{port}/0]
@@ -178,8 +177,7 @@ client_die_on_failed_remount = false
 admin_socket = {lab}/run/$name.$pid.asok
 fuse_allow_other = {others}
 """
-# ms_mon_client_mode: encrypted connections to the monitors would need keys. rgw_gc: by default, deleted objects occupy
-# space for two hours.
+# ms_mon_client_mode: encryption would need keys. rgw_gc: by default, deleted objects occupy space for two hours.
 _GATEWAY_SECTION = """
 [client.rgw.a]
 ms_mon_client_mode = crc
@@ -217,7 +215,7 @@ def config_text(
 
 
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
-# File in the lab's directory with the S3 keys, which therefore never appear on a command line.
+# File with the S3 keys, which therefore never appear on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
 # S3 requires the SHA-256 hash of the (empty) body in a header, which curl 7.88 does not add.
@@ -227,7 +225,7 @@ header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c
 
 
 def start_gateway(site: LabSite, config: Path, port: int) -> None:
-    """Start the S3 gateway, make a user and a bucket, and write the keys to a file that only this user can read."""
+    """Start the S3 gateway, create a user and a bucket, and write the user's keys to a file."""
     site.step("object gateway")
     site.make_directory("rgw")
     words = ("-c", config, "-n", GATEWAY)

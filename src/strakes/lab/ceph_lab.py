@@ -34,12 +34,12 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# The only loaded module of ceph-mgr, needed by "ceph fs status". All modules together would take 300 MiB of memory.
+# The only module of ceph-mgr that is loaded, for "ceph fs status". All modules together take 300 MiB of memory.
 _MODULE = "status"
 
 
 class CephLab(Lab[CephOptions]):
-    """A CephFS without authentication keys. Every daemon is a foreground process in its own session."""
+    """A CephFS without authentication keys, whose daemons run in the foreground."""
 
     options_type = CephOptions
     needs_root = False
@@ -55,7 +55,6 @@ class CephLab(Lab[CephOptions]):
         listening = (MONITOR, *([GATEWAY] if options.s3 else []))
         self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
-        # Role of a daemon -> its process id.
         self._pids: dict[str, int] = {}
 
     @classmethod
@@ -166,7 +165,7 @@ class CephLab(Lab[CephOptions]):
                 up = monitors.command("osd stat")["num_up_osds"]
                 return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
 
-            # Wait for all object stores before creating pools; otherwise the first objects would have to move later.
+            # Ceph moves the first objects of a pool if object stores (OSDs) come up later, so wait for all of them.
             self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
@@ -176,7 +175,7 @@ class CephLab(Lab[CephOptions]):
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
-            # Suppress Ceph's health warning about missing manager modules, which are left out on purpose.
+            # Ceph's health warns about manager modules that are not installed; only one is needed.
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))
@@ -185,7 +184,6 @@ class CephLab(Lab[CephOptions]):
         return range(self.options.osds if self.options.pool_per_osd else 0)
 
     def _make_pool_on(self, monitors: Monitors, number: int) -> None:
-        """Make a data pool with one copy, only on object store ``number``, by a CRUSH rule for its own device class."""
         pool, own_class = _pool_of(number), f"only{number}"
         monitors.command("osd crush rm-device-class", ids=[str(number)])
         monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
@@ -196,7 +194,6 @@ class CephLab(Lab[CephOptions]):
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
     def _slow_servers(self) -> dict[str, int]:
-        """Return name of a metadata server -> limit in percent of a processor, for the ranks of ``--slow-mds``."""
         if not self.options.slow_mds:
             return {}
         with Monitors(self._config) as monitors:
@@ -219,7 +216,6 @@ class CephLab(Lab[CephOptions]):
 
 
 def _pool_of(number: int) -> str:
-    """Return the name of the data pool that is only on object store ``number``."""
     return f"{DATA_POOL}.osd{number}"
 
 
@@ -231,7 +227,7 @@ def _unclean(monitors: Monitors) -> str:
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Start a stopped metadata server. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
+    """Start a stopped metadata server of a CephFS lab. Raises BadInputError if the lab does not exist."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))

@@ -15,10 +15,9 @@ _LIMIT_S = 30
 
 
 class Monitors:
-    """A connection to Ceph's monitors. ``config``: their ceph.conf. Every call ends within half a minute."""
+    """A connection to Ceph's monitors. ``config``: path of ceph.conf. Every call ends within half a minute."""
 
     def __init__(self, config: Path) -> None:
-        """Connect to the monitors. Raises EnvironmentLacksError if they do not answer."""
         try:
             self._rados = ctypes.CDLL(_LIBRARY)
         except OSError as error:
@@ -36,7 +35,7 @@ class Monitors:
             raise
 
     def command(self, prefix: str, **arguments: object) -> Any:
-        """Run a monitor command, and return the parsed answer. Raises EnvironmentLacksError if it is refused."""
+        """Run a command of the monitors; return its parsed answer. Raises EnvironmentLacksError if it is refused."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
         command = (self._cluster, (ctypes.c_char_p * 1)(text), ctypes.c_size_t(1), b"", ctypes.c_size_t(0))
         output, status = ctypes.c_void_p(), ctypes.c_void_p()

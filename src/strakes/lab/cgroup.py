@@ -1,7 +1,6 @@
-"""Control groups that limit the servers of a lab: a share of a processor, or operations per second on a device.
+"""Control groups that limit a lab's servers to a share of a processor, or their devices to operations per second.
 
-With cgroup version 1, the limit of a device is set in the root group and applies to all processes. With version 2, it
-applies only to the processes of one group.
+With cgroup version 1, the limit of a device applies to all processes; with version 2, only to those of one group.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period and minimum of CPU quotas, in microseconds. A short period makes a limited server slow without long pauses.
+# Period and minimum of CPU quotas, in microseconds. A shorter period makes the pauses of a limited server shorter.
 _PERIOD_US = 20_000
 _LEAST_QUOTA_US = 1_000
 _PATIENCE_S = 5.0
@@ -27,18 +26,17 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Group:
-    """A control group: of a lab, or the root group. ``version``: 1 or 2."""
+    """A control group. ``version``: 1 or 2 of the kernel's cgroup interface."""
 
     path: Path
     version: int
 
     def join(self, pid: int) -> None:
-        """Move a process into the group."""
         write_kernel_file(self.path / "cgroup.procs", str(pid))
 
 
 def hierarchy_of(controller: str) -> Group | None:
-    """Return the root group of ``controller`` ("cpu" or "blkio"), or None if this machine has no writable one."""
+    """Return the root group of a controller ("cpu" or "blkio"), or None if this machine has no writable one."""
     for mount in read_mounts():
         root = Path(mount.mount_point)
         if not mount.file_system.startswith("cgroup") or not os.access(root, os.W_OK):
@@ -52,7 +50,7 @@ def hierarchy_of(controller: str) -> Group | None:
 
 
 def require(controller: str, wanted: str) -> Group:
-    """Return the root group of a controller. Raises EnvironmentLacksError if the option ``wanted`` is impossible."""
+    """Return the root group of a controller. Raises EnvironmentLacksError, which names the option ``wanted``."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "this needs root" if hierarchy else f"no control group with the controller {controller} is writable"
@@ -65,7 +63,7 @@ def require(controller: str, wanted: str) -> Group:
 
 
 def make_group(controller: str, lab_id: str, role: str) -> Group:
-    """Make a control group for a server of a lab. Raises EnvironmentLacksError if that is not possible."""
+    """Make a control group for a server of a lab. Raises EnvironmentLacksError if the kernel refuses it."""
     hierarchy = require(controller, f"a control group for {role}")
     path = hierarchy.path / f"{_PREFIX}-{lab_id}.{role}"
     try:
@@ -80,13 +78,13 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the group that limits a slow device. The device's server must join it. For version 1, it is the root."""
+    """Return the control group that limits a slow device: a new one or, with version 1, the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
 
 def limit_cpu(group: Group, percent: int) -> None:
-    """Limit the processes of a group, taken together, to ``percent`` of one processor."""
+    """Limit all processes of a control group together to ``percent`` of one processor."""
     quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
     period = max(_PERIOD_US, quota * 100 // percent)
     if group.version == 2:
@@ -97,17 +95,17 @@ def limit_cpu(group: Group, percent: int) -> None:
 
 
 def limit_iops(device: str, operations: int, group: Group) -> None:
-    """Limit a group to ``operations`` reads and ``operations`` writes per second on ``device`` (major:minor)."""
+    """Limit a control group to ``operations`` reads and as many writes per second on a device (major:minor)."""
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
-    # For version 1, the group is the root group, so its limit also covers journal writes and write-back by the kernel.
+    # The root group of version 1 also covers journal writes and write-back by the kernel.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
 
 def release_devices(devices: Collection[str]) -> None:
-    """Lift the limits of devices (major:minor) in the root group of version 1, so that pending requests end."""
+    """Lift the IOPS limits of devices (major:minor) in the root group of version 1, so that pending requests end."""
     root = hierarchy_of("blkio")
     if root is not None and root.version == 1:
         for device in devices:
@@ -133,7 +131,7 @@ def release_groups(lab_id: str) -> None:
 
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:
-    """Remove the control groups of a lab whose processes have ended. Return a text for each group that remains."""
+    """Remove the control groups of a lab whose processes have ended. Return a text for each that remains."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         left = []
@@ -142,7 +140,7 @@ def remove_groups(lab_id: str) -> tuple[str, ...]:
                 group.rmdir()
             except OSError as error:
                 left.append(f"{group}: {error.strerror}")
-        # The kernel takes a dead process out of its group with a short delay, so try again.
+        # The kernel takes a dead process out of its control group with a short delay.
         if not left or time.monotonic() > deadline:
             return tuple(left)
         time.sleep(0.02)

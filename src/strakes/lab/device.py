@@ -1,7 +1,4 @@
-"""Devices of a lab: loop devices on sparse files in its directory, with a file system and an optional IOPS limit.
-
-``BrickLab`` is the base class of labs with bricks: servers in a private network, each with its own device.
-"""
+"""Loop devices of a lab on sparse files, each with a file system and an optional limit of I/O operations per second."""
 
 from __future__ import annotations
 
@@ -29,15 +26,15 @@ from strakes.targets.mountinfo import mounts_of
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
-# If a device is still busy after this number of seconds, it is also unmounted in other mount namespaces.
+# Seconds after which a busy loop device is also unmounted in other mount namespaces.
 _SOON_S = 1.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """A block device at ``path``. ``lower`` (major:minor): the loop device below it, which the limit applies to.
+    """A block device, limited to ``iops`` reads and as many writes per second for a control group.
 
-    ``group``: control group whose processes are limited to ``iops`` reads and ``iops`` writes per second.
+    ``lower`` (major:minor): the loop device to which the limit applies.
     """
 
     path: Path
@@ -46,7 +43,7 @@ class Device:
     group: Group | None = None
 
     def slow_down(self, server: int = 0) -> None:
-        """Apply the IOPS limit, if the device has one. ``server``: process id of the server to limit."""
+        """Apply the IOPS limit, if there is one. ``server``: process id of the server to limit."""
         if self.iops and self.group:
             if server:
                 self.group.join(server)
@@ -54,7 +51,7 @@ class Device:
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: option that lowers the need."""
+    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: option that reduces the need."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -86,14 +83,14 @@ def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
 
 
 def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -> None:
-    """Make an empty file system on a device and mount it."""
+    """Make an empty file system of type ``file_system`` on a device, and mount it at ``where``."""
     where.mkdir(parents=True, exist_ok=True)
     site.run(f"mkfs.{file_system}", "-q", device.path)
     site.run("mount", "-t", file_system, device.path, where)
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """Return the loop devices (loop3) on files in a directory. Loop devices on top of other ones come first."""
+    """Return the loop devices (loop3) on files in a directory, first those on top of other loop devices."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/") and _is_on(loop, file)]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
@@ -116,7 +113,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
     while loops := loops_below(directory):
         for loop in loops:
             _detach(loop)
-        # The kernel detaches a busy device as soon as its last user closes it, so wait for this.
+        # The kernel detaches a busy loop device as soon as its last user closes it.
         busy_s = time.monotonic() - began
         if busy_s > _DETACH_S:
             return loops_below(directory)
@@ -128,7 +125,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: LabSite, file: Path) -> Path:
-    # With direct I/O, reads of the loop device bypass the page cache of its file, so that the IOPS limit applies.
+    # With direct I/O, reads of a loop device bypass the page cache of its file, so that the IOPS limit applies.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -145,10 +142,7 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    """Unmount devices in other mount namespaces, except for mounts in use.
-
-    A process that enters a private mount namespace while the lab is up gets a copy of the lab's mounts.
-    """
+    # The kernel copies all mounts to a mount namespace that a process makes while the lab is up.
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
@@ -167,7 +161,6 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
 
 
 def _backing_files() -> dict[str, str]:
-    """Return loop device (loop3) -> path of its backing file, for all loop devices."""
     files = {}
     for loop in Path("/sys/block").glob("loop*"):
         with suppress(OSError):
@@ -176,11 +169,9 @@ def _backing_files() -> dict[str, str]:
 
 
 def _is_on(loop: str, file: str) -> bool:
-    """Return whether a loop device is on this file, not on one of another mount namespace with an equal path."""
     with suppress(OSError), open(f"/dev/{loop}", "rb") as device:
         info = fcntl.ioctl(device, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64_BYTES))
         directory = os.stat(os.path.dirname(file))
-        # A removed file has no inode to compare.
         inode = os.stat(file).st_ino if os.path.exists(file) else None
         own_device, own_inode = struct.unpack_from("=QQ", info)
         return own_device == directory.st_dev and inode in (None, own_inode)
@@ -195,14 +186,12 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 class BrickLab(Lab[OptionsT]):
-    """A lab of servers in a private network, each with its own device (brick)."""
+    """A lab of servers in a private network. Each server has its own device with XFS, a brick."""
 
     _network: LabNetwork
-    # Number of a brick -> its device, and the mount point of its XFS.
     _bricks: Mapping[int, tuple[Device, Path]]
 
     def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
-        """Make the network, and bricks 1 to ``number`` in directory ``what``. ``slow``: number of a brick -> IOPS."""
         site = self.site
         self._network = make_network(site)
         site.step(f"{number} device(s)")

@@ -15,7 +15,7 @@ from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
-# Path that is compiled into GlusterFS -> directory of the lab that is mounted over this path for the lab's daemons.
+# Path that is compiled into GlusterFS -> directory of the lab that is mounted there for its daemons.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
 _VOLFILE = """volume management
     type mgmt/glusterd
@@ -90,7 +90,6 @@ class GlusterLab(BrickLab[GlusterOptions]):
         }
 
     def _with_own_directories(self) -> tuple[str, ...]:
-        """Return a command prefix that mounts the lab's directories over the paths in ``_FIXED``, and hides /run."""
         mounts = [f'mount --bind "{self.site.directory / own}" {fixed}' for fixed, own in _FIXED.items()]
         script = " && ".join(["mount -t tmpfs strakes-lab /run", "mkdir /run/gluster", *mounts, 'exec "$@"'])
         return ("unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", script, "sh")
@@ -125,6 +124,5 @@ class GlusterLab(BrickLab[GlusterOptions]):
             self.site.adopt(f"brick.{number}", self._pid_of(path))
 
     def _pid_of(self, brick: Path) -> int:
-        """Return the process id of a brick's server, which the management daemon has written to a file."""
         name = f"{self._network.server}-{str(brick / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())

@@ -1,4 +1,4 @@
-"""Cluster configuration of the lab ha: a plan of ``strakes failover``, changed for namespaces or virtual machines."""
+"""Cluster configuration of the lab "ha": a plan of ``strakes failover``, changed for namespaces or virtual machines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
 WEBHOOK = "webhook-address"
-# Time-out in seconds of agents on a User-mode Linux machine. The first start of a fence agent, which reads a hundred
-# files, takes longer there than Pacemaker's default of 20 s.
+# Time-out in seconds of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer
+# there than Pacemaker's default of 20 s, because it reads a hundred files.
 _MACHINE_TIMEOUT_S = 300
-# Fencing delay in seconds that decides a fencing race between namespaces. Both notice cut links within 1 s.
+# Fencing delay in seconds that decides a fencing race between two nodes, which notice cut links within 1 s.
 _NAMESPACE_DELAY_S = 3
 
 
@@ -63,7 +63,7 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """Return the planned CIB for namespaces: a dummy replaces DRBD, the journal service replaces mount and address."""
+    """Return the Pacemaker configuration (CIB) of a plan for namespaces, with a dummy resource instead of DRBD."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
@@ -77,13 +77,13 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     for member in list(group):
         group.remove(member)
     _add_service(group, directory, journal, "5s")
-    # A starting node waits for an existing coordinator (DC) for 4 s instead of 20 s.
+    # By default, a starting Pacemaker node waits 20 s for an existing coordinator (DC).
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Return the planned CIB for machines: with the journal service, longer time-outs and rarer monitor operations."""
+    """Return the Pacemaker configuration (CIB) of a plan for virtual machines, with longer time-outs."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
@@ -105,7 +105,7 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
 
 
 def bmc_text(number: int, name: str, script: Path) -> str:
-    """Return the ipmi_sim configuration of the software BMC of a node."""
+    """Return the configuration of ipmi_sim, the software BMC of a node."""
     levels = "".join(
         f" allowed_auths_{level} none md2 md5 straight\n" for level in ("callback", "user", "operator", "admin")
     )
@@ -128,10 +128,10 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):
         if primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # The newest cipher suite that the software BMC supports.
+            _set(primitive, "cipher", "3")  # The newest cipher suite that ipmi_sim supports.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
-        # The lab does not write to /etc, where the plan has the alert programs, so they are in the lab's directory.
+        # The plan has the alert programs in /etc, but a lab does not write there.
         alert.set("path", str(directory / str(alert.get("id"))))
     return root
 
@@ -144,7 +144,7 @@ def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) 
     wanted = {
         "binfile": "/usr/bin/python3",
         "cmdline_options": f"{directory}/node.py journal {journal}",
-        # The hook checks that the service answers; otherwise the agent would only check that its process exists.
+        # Without the hook, the resource agent checks only that the process of the service exists.
         "monitor_hook": f"/usr/bin/python3 {directory}/node.py look",
         "stop_timeout": "5",
     }

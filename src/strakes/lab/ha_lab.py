@@ -1,4 +1,4 @@
-"""Lab ha: two nodes with real Corosync, Pacemaker and ``fence_ipmilan``, and software BMCs that cut their power."""
+"""Lab "ha": two nodes with real Corosync, Pacemaker and ``fence_ipmilan``, and software BMCs that cut their power."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package, table
 
 _OWNER, _GROUP = "hacluster", "haclient"
-# Script that replaces the command mail on a node. It sends each message to the receiver of alerts.
+# Script in place of the command mail on a node. It posts each message by HTTP to a receiver on this machine.
 _MAIL = """\
 #!/bin/sh
 exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-binary @- http://{}:{}/mail
@@ -42,7 +42,7 @@ class HaOptions(LabOptions):
 
 
 class HaLab(Lab[HaOptions]):
-    """Two servers of a journal. The journal is in memory or, with the option ``uml``, on DRBD."""
+    """A service that writes a journal, with fail-over between two servers. ``uml``: the journal is on DRBD."""
 
     options_type = HaOptions
     packages = table(
@@ -131,7 +131,7 @@ class HaLab(Lab[HaOptions]):
         directory = self.site.directory
         self.site.write("bin/mail", _MAIL.format(ADMIN, ALERT_PORT), 0o755)
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
-        # Pacemaker runs alert programs as the user hacluster, who must be able to read this file.
+        # Pacemaker runs alert programs as the user hacluster.
         shutil.chown(address, _OWNER)
         words = ("/usr/bin/python3", directory / "node.py", "receive", ADMIN, directory / "alerts.jsonl")
         self.site.start("alerts", *self._at_hub, *words)

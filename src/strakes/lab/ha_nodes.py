@@ -1,4 +1,4 @@
-"""The two nodes of the lab ha: namespaces of this machine, or User-mode Linux machines with real DRBD."""
+"""The two nodes of the lab "ha": namespaces of this machine, or User-mode Linux machines with real DRBD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.lab.process import run
 from strakes.lab.site import READY_LIMIT_S, LabSite
 
 ADMIN = "10.9.0.100"
-# Private directories of each node. Their contents survive a power cut.
+# Directories that each node has for itself. Their contents survive a power cut.
 DISKS = (
     "etc/corosync/uidgid.d",
     "var/lib/corosync",
@@ -30,13 +30,10 @@ DISKS = (
 
 
 class Namespaces:
-    """Two nodes as namespaces of this machine. ``program``: name of the script that starts and controls the nodes.
-
-    The nodes have no DRBD and no mount. A promotable dummy resource replaces DRBD.
-    """
+    """Two nodes as namespaces of this machine, without DRBD. ``program``: script that starts and controls the nodes."""
 
     program = "namespaces.sh"
-    # Seconds between two queries of the cluster's state. Virtual machines need a longer interval.
+    # Seconds between two queries of Pacemaker's state.
     look_every_s = 0.2
     ready_limit_s = READY_LIMIT_S
 
@@ -44,15 +41,12 @@ class Namespaces:
         self.site = site
 
     def plan(self) -> Cluster:
-        """Return the plan of the cluster. A node counts as dead after one second of silence (token)."""
         return cluster(self.site.directory, 1.0, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
-        """Return the CIB for this kind of node. Dummies replace planned resources that the nodes cannot run."""
         return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
 
     def connect(self) -> None:
-        """Make the heartbeat links, and connect the nodes to the existing hub of the management network."""
         site, nets = self.site, [self.site.directory / f"net.{name}" for name in NODES]
         for net in nets:
             site.make_namespace(net)
@@ -67,19 +61,17 @@ class Namespaces:
             site.ip(net, f"route add 10.9.0.0/24 via 10.9.{number}.254")
 
     def furnish(self, planned: Cluster) -> None:
-        """Prepare the disks of the nodes. Namespaces have none, so this does nothing."""
+        """Prepare the disks of the nodes. Namespaces have none."""
 
     def start(self) -> None:
         for name in NODES:
             self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)
 
     def facts(self) -> Mapping[str, object]:
-        """Return further facts for the lab's status that only this kind of node has."""
         return {}
 
     @property
     def hub(self) -> Path:
-        """Path of the network namespace that is the hub of the management network."""
         return self.site.directory / "net.hub"
 
 
@@ -88,20 +80,18 @@ _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
 # Sizes in bytes of a machine's disks, which are sparse files. The study replication-cost writes 100,000 files (1 GiB).
 _SIZES = {"own": 256 * MIB, "replicated": GIB, "plain": GIB}
-# Number of inodes of a disk. The study replication-cost makes 100,000 files and must leave half of the inodes free.
-# ext4's default would be 65,536.
+# Number of inodes of a disk. ext4's default of 65,536 is too small for the 100,000 files of the study replication-cost.
 _INODES = 262_144
-# nodiscard: DRBD would count discarded blocks as written, and copy all of them after a power cut. prezeroed: on new
-# sparse files, inode tables need no zeroing; otherwise the kernel does it later, and DRBD sends 64 MiB during a
-# measurement. -b 1024: with blocks of 4,096 bytes, DRBD sends 29 kB instead of 9 kB for a synced file.
+# nodiscard: DRBD counts discarded blocks as written, and would copy all of them after a power cut. prezeroed:
+# otherwise, the kernel zeroes inode tables later, and DRBD sends 64 MiB. -b 1024: with blocks of 4,096 bytes, DRBD
+# sends 29 kB instead of 9 kB for a synced file.
 _MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
-# Network options of DRBD with longer times (the first two in tenths of a second, the others in seconds). With the
-# defaults, an answer that needs more than 0.5 s, as on a busy machine, ends the connection.
+# Time-outs of DRBD (the first two in tenths of a second, the others in seconds). With its defaults, an answer that
+# takes more than 0.5 s, as on a busy machine, ends the connection.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
-# Disk options of DRBD for a fast resynchronisation after a power cut (about 40 MiB), which the lab waits for.
+# Fast resynchronisation of DRBD after a power cut (about 40 MiB).
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
-# Mount points of the replicated disk and of the plain (local) disk on a machine.
 JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
 
 
@@ -110,7 +100,7 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Time limit in seconds for the start. It takes 20 s on an idle machine, but much longer at a load of 40.
+    # Time limit in seconds for the start of both machines, 20 s on an idle host but much longer at a load of 40.
     ready_limit_s = 900.0
 
     @classmethod
@@ -125,7 +115,7 @@ class Machines(Namespaces):
             )
 
     def plan(self) -> Cluster:
-        # A token time of 5 s, because a healthy node may be silent for some seconds on a busy machine.
+        # On a busy machine, a healthy node may be silent for some seconds, so Corosync's token time is 5 s.
         return cluster(self.site.directory, 5.0, device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:
@@ -161,7 +151,6 @@ class Machines(Namespaces):
             site.run(*_MAKE.split(), site.directory / f"{name}.plain")
 
     def make_kernel(self) -> None:
-        """Prepare an installed kernel with DRBD, and compile a helper. Raises EnvironmentLacksError without one."""
         site = self.site
         site.step("modules of User-mode Linux")
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
@@ -169,7 +158,7 @@ class Machines(Namespaces):
             raise EnvironmentLacksError(
                 "the virtual machines have no kernel", where=str(_KERNELS), why="no kernel there has a DRBD module"
             )
-        # modprobe --dirname DIR searches DIR/lib/modules, so link the kernels there.
+        # modprobe --dirname DIR searches DIR/lib/modules.
         root = site.make_directory("uml", "lib")
         (root / "modules").symlink_to(_KERNELS)
         words = ("--dirname", root.parent, "--set-version", kernels[-1], "--all", "--show-depends", *_MODULES)
@@ -190,7 +179,7 @@ class Machines(Namespaces):
         for name in NODES:
             self._on(name, f"mount /dev/vdc {PLAIN} && drbdadm create-md --force journal && drbdadm up journal")
         first = NODES[0]
-        # Both disks are empty and thus equal. With --clear-bitmap, DRBD skips the initial copy of 1 GiB.
+        # With --clear-bitmap, DRBD skips the initial copy (1 GiB) between the disks, which are both empty.
         self._on(
             first,
             "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"

@@ -1,4 +1,4 @@
-"""Control the running pair of servers of the lab ha: inject faults, switch power, query its state."""
+"""Control the running pair of servers of the lab "ha": inject faults, switch power, query its state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from strakes.targets.command import Completed
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# Seconds to wait for a fencing under way: enough for Pacemaker's time-out and a second attempt.
+# Seconds to wait for a fencing under way: Pacemaker's time-out and a second attempt.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
 
 @dataclass(frozen=True)
 class Button:
-    """A command that the BMC of a node received. ``what``: its text; ``set power 0`` cuts the node's power."""
+    """A command that the BMC of a node received. ``what``: its text, such as ``set power 0``."""
 
     at_s: float
     node: str
@@ -34,7 +34,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert from the cluster. ``by``: mail or webhook."""
+    """An alert from Pacemaker. ``by``: mail or webhook."""
 
     at_s: float
     by: str
@@ -42,7 +42,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a running lab. ``facts``: facts in the lab's status, such as the commands of the nodes.
+    """The two servers of a running lab. ``facts``: commands and addresses in the lab's status.
 
     Every method raises MeasurementError if a command fails.
     """
@@ -59,16 +59,14 @@ class Pair:
         self._do([*self._facts["power"][node], "off"])
 
     def power_on(self, node: str) -> None:
-        """Switch a node on by its BMC. Wait for the confirmation, so that a caller does not start the node twice."""
+        """Switch a node on by its BMC, and wait for the confirmation: a second command would start the node twice."""
         self._do([*self._facts["power"][node], "on"])
         self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
 
     def has_power(self, node: str) -> bool:
-        """Return whether a node is switched on, according to its BMC."""
         return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
 
     def cut(self, link: int) -> None:
-        """Cut one heartbeat link (0 or 1)."""
         self._do([*self._facts["links"][str(link)], "down"])
 
     def cut_all(self) -> None:
@@ -76,19 +74,18 @@ class Pair:
             self.cut(int(link))
 
     def connect(self, link: int) -> None:
-        """Connect one heartbeat link (0 or 1) again."""
         self._do([*self._facts["links"][str(link)], "up"])
 
     def signal_service(self, node: str, name: str) -> None:
-        """Send a signal to the journal's process on a node. After STOP, it keeps its connections without answering."""
-        # tr replaces the NULs in ``cmdline``, so that grep matches several words. [n] excludes this shell itself.
+        """Send a signal to the process of the journal service on a node. After STOP, its connections stay open."""
+        # NULs separate the words in /proc/PID/cmdline; grep cannot match across them. [n] excludes this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
     def restore(self) -> None:
-        """Connect all links, continue the service, and switch on nodes as soon as they are no longer being fenced."""
+        """Connect all links, continue the service, and switch on nodes whose fencing is over."""
         for link in self._facts["links"]:
             self.connect(int(link))
         for node in self.nodes:
@@ -99,14 +96,10 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        """Switch on nodes that are off, except nodes being fenced. Return whether all nodes are on.
-
-        ``late``: also switch on nodes being fenced. A fencing ends when the BMC confirms that the power is off. A node
-        that is switched on earlier delays the end of the fencing, and thus the take-over.
-        """
+        # A node that is switched on before its BMC has confirmed a fencing delays the fencing and the take-over.
         all_on = True
         for node in self.nodes:
-            # Query the power before the cluster's state: a fencing may have cut it and still be under way.
+            # A fencing cuts the power before the cluster reports its end, so query the power first.
             if self.has_power(node):
                 continue
             statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
@@ -117,7 +110,6 @@ class Pair:
         return all_on
 
     def active(self) -> str:
-        """Return the name of the node that runs the service, or "" if it is unknown."""
         for node in self.nodes:
             status = self._status(node)
             if status is None:
@@ -129,7 +121,7 @@ class Pair:
         return ""
 
     def make_whole(self, limit_s: float) -> None:
-        """Undo all faults, and wait until both servers work. Nodes that are being fenced are switched on afterwards."""
+        """Undo all faults, and wait until both servers work."""
         self.restore()
 
         def is_whole(lacking: Callable[[str], str]) -> bool:
@@ -141,12 +133,12 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Reset Pacemaker's failure counts. They include repaired failures, and the third failure moves the service.
+        # Pacemaker moves the service after its third failure, even if the failures were repaired, so reset the count.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return the first problem that a node reports, such as an outdated DRBD copy, or "" if the pair is whole."""
+        """Return the first problem that a node reports, such as an outdated DRBD copy, or "" if both servers work."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -154,7 +146,7 @@ class Pair:
         return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not in sync yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
-        """Wait until a condition is true, checked every ``tick_s``. Raises MeasurementError after ``limit_s``."""
+        """Wait until a condition is true; check it every ``tick_s``. Raises MeasurementError after ``limit_s``."""
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
@@ -166,22 +158,20 @@ class Pair:
             time.sleep(tick_s)
 
     def buttons(self, since_s: float) -> tuple[Button, ...]:
-        """Return the commands that the BMCs received since ``since_s`` (Unix time)."""
         lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
         buttons = [Button(float(at), node, what) for at, node, what in lines]
         return tuple(button for button in buttons if button.at_s >= since_s)
 
     def alerts(self, since_s: float) -> tuple[Alert, ...]:
-        """Return the alerts that arrived since ``since_s`` (Unix time)."""
         alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Return the records in a node's copy of the journal. If the node is off, they are read from its disk."""
+        """Return the records in a node's copy of the journal, read from its disk if the node is off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
-        """Return the command that runs ``count`` clients until its standard input ends. ``name``: suffix of names."""
+        """Return the command that runs ``count`` clients of the journal until its standard input ends."""
         return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
 
     def _status(self, node: str) -> Xml.Element | None:
@@ -195,15 +185,15 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
-    """Return the complete records in the text of a journal. A record that a power cut truncated is left out."""
+    """Return the complete records in the text of a journal, without a last one that a power cut truncated."""
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
-    """Return whether a node is being fenced, or will be. ``status``: output of ``crm_mon``."""
+    """Return whether Pacemaker is fencing a node, or will. ``status``: output of ``crm_mon``."""
     coordinator = status.find("./summary/current_dc")
-    # Only a coordinator with quorum fences unclean nodes. A node that has just started also shows others as unclean.
+    # Only a Pacemaker coordinator with quorum fences unclean nodes. A node that just started also shows others so.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
@@ -217,7 +207,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a cluster is incomplete, or "" if it is complete and serves. ``command``: prefix to query a node."""
+    """Return why a Pacemaker cluster does not serve, or "". ``command``: prefix of a command on one of its nodes."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why
@@ -235,7 +225,6 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
 
 
 def _absent(status: Xml.Element | None) -> str:
-    """Return why the cluster is incomplete, or "" if both nodes are members and no fencing is under way."""
     if status is None:
         return "the cluster does not answer yet"
     offline = [
@@ -245,7 +234,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # Until a fencing ends, the coordinator may show resources of the lost node as running.
+    # Until a fencing ends, Pacemaker may show resources of the lost node as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

@@ -35,7 +35,7 @@ AGENT_PORT, JOURNAL_PORT, ALERT_PORT = 7000, 7001, 7002
 START = "start"
 ONLY = "only-"
 _UNREACHABLE_STATUS = 126
-# Time limits in seconds for: the agent, a connection, an answer (then a client changes to the other node), look.
+# Time limits in seconds for connecting to an agent, connecting to the service, an answer of the service, a check of it.
 _AGENT_S, _CONNECT_S, _PATIENCE_S, _LOOK_S = 5.0, 0.5, 2.0, 10.0
 _LOOK_AGAIN_S = 0.2
 _LOOK = "look"
@@ -51,10 +51,9 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Running(socketserver.StreamRequestHandler):
-    """Handler of a connection to the agent. It runs one command."""
+    """Handler of a connection to the agent: runs one command."""
 
     def handle(self) -> None:
-        """Run the received command. Send its output and exit status (127 if the command cannot be started)."""
         words = json.loads(self.rfile.readline())
         try:
             process = subprocess.Popen(
@@ -90,7 +89,7 @@ def call(address: str, words: Sequence[str]) -> int:
         sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
         return _UNREACHABLE_STATUS
     connection.settimeout(None)
-    # Use keep-alive probes, because a machine does not close its connections when its power is cut.
+    # A machine whose power is cut does not close its TCP connections, so use keep-alive probes.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -113,7 +112,7 @@ def receive(address: str, file: str) -> None:
 
     Webhooks post ``{"text": ...}`` to /webhook. The mail command posts to /mail, with a header ``Subject``.
     """
-    # Imported here, because the import takes seconds on a User-mode Linux machine, and other commands do not need it.
+    # This import takes seconds on a User-mode Linux machine, and other commands do not need it.
     from http.server import BaseHTTPRequestHandler
 
     class Receiver(BaseHTTPRequestHandler):
@@ -133,18 +132,18 @@ def receive(address: str, file: str) -> None:
 
 
 class AcknowledgedJournal:
-    """The journal of a running service, open for appending. ``term``: number of this start of the service."""
+    """The journal file of a service. ``term``: number of the present start of the service."""
 
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
         self._lock = threading.Lock()
-        # Whether the last record is incomplete, for example because the disk was full. The next one needs a new line.
+        # Whether the last record is incomplete, for example on a full disk.
         self._torn = False
         path = os.path.join(directory, "journal")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
         if text and not text.endswith(b"\n"):
-            # End an incomplete record, which a power cut left. It was not acknowledged.
+            # A power cut may leave an incomplete record, which was not acknowledged.
             os.write(self._descriptor, b"\n")
         lines = [line.split() for line in text.splitlines()]
         self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
@@ -154,7 +153,7 @@ class AcknowledgedJournal:
         os.close(parent)
 
     def append(self, client: str, number: str) -> None:
-        """Write a record to disk before returning. Raises OSError; such a record must not be acknowledged.
+        """Write a record to disk (fdatasync). Raises OSError; such a record must not be acknowledged.
 
         For the client ``look``, nothing is written, but the disk is still synced, to test it.
         """
@@ -171,24 +170,23 @@ class AcknowledgedJournal:
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """Handler of a client's connection. It receives ``client number``, and answers ``term node``."""
+    """Handler of a connection from a client: receives ``client number``, writes a record, and answers ``term node``."""
 
     server: Server
 
     def handle(self) -> None:
-        """Acknowledge each record when it is on disk. If writing fails, close the connection without an answer."""
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
             try:
                 journal.append(client, number)
             except OSError:
-                return  # The end of the handler closes the connection without an answer.
+                return  # Returning closes the connection without an answer.
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
 
 
 class Client:
-    """A client of the journal. It fails over to the next address if a node does not answer.
+    """A client of the service. It fails over to the next address if a node does not answer.
 
     A record without an answer is not sent again, because it may already be in the journal.
     """
@@ -202,7 +200,7 @@ class Client:
         self._connection: socket.socket | None = None
 
     def ask(self, number: int) -> tuple[int, str]:
-        """Send record ``number``, and return (term, node) of the answer. Raises OSError if no answer comes."""
+        """Send a record to the service, and return (term, node) of its answer. Raises OSError if no answer comes."""
         try:
             if self._connection is None:
                 self._connection = socket.create_connection((self._addresses[self._at], JOURNAL_PORT), self._connect_s)
@@ -223,10 +221,7 @@ class Client:
 
 
 def look() -> None:
-    """Query the service on this machine. Raises OSError if it does not answer, for example because it hangs.
-
-    If no process listens, it retries for ten seconds, because the service may be starting.
-    """
+    """Query the service on this machine, for ten seconds if it does not listen. Raises OSError without an answer."""
     deadline = time.monotonic() + _LOOK_S
     while True:
         try:
@@ -239,7 +234,7 @@ def look() -> None:
 
 
 def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
-    """Run ``count`` clients until standard input ends. Each sends ``rate`` records per second. Print each as JSON."""
+    """Run ``count`` clients, each sending ``rate`` records per second, until standard input ends. Print JSON lines."""
     lock = threading.Lock()
     ended = threading.Event()
 
@@ -260,7 +255,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One further client per address never changes its address. It detects a node that answers although it must not.
+    # One further client per address never fails over. It detects a node that answers although it must not.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

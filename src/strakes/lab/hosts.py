@@ -1,4 +1,4 @@
-"""Labs hosts and slurm: emulated hosts on this machine, reached by ssh, with a shared directory.
+"""Labs "hosts" and "slurm": emulated hosts on this machine, reached by ssh, with a shared directory.
 
 Each host has its own processes, network, host name and /tmp. Slurm on these hosts consists of a controller, a daemon on
 each host, and munge, without systemd or a database.
@@ -22,7 +22,7 @@ from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
-# Network of the emulated hosts. It has no route to other networks.
+# Network of the emulated hosts, without a route to other networks.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
 
 
@@ -48,7 +48,6 @@ class HostsLab(Lab[HostsOptions]):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Name of a host -> address, beginning with the login host."""
         return {name: str(_NETWORK[10 + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
@@ -83,7 +82,6 @@ class HostsLab(Lab[HostsOptions]):
         }
 
     def on(self, host: str) -> tuple[str | Path, ...]:
-        """Return the prefix of a command that runs on a host."""
         return (self._script, "enter", host)
 
     def _prepare_ssh(self) -> None:
@@ -102,7 +100,6 @@ class HostsLab(Lab[HostsOptions]):
         )
 
     def _connect(self) -> None:
-        """Connect each host by one link to a switch, which is in a separate namespace."""
         net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
         for path in net.values():
             self.site.make_namespace(path)
@@ -114,21 +111,19 @@ class HostsLab(Lab[HostsOptions]):
 
 
 def _sources() -> tuple[Path, ...]:
-    """Return the directory of the imported package strakes, and its source checkout, if it is in one."""
-    # Use __file__: for an editable installation, importlib.resources would return several directories.
+    # importlib.resources returns several directories for an editable installation.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
 
 def _outermost(*paths: Path) -> list[Path]:
-    """Return the resolved paths, without paths that are inside another path."""
     resolved = sorted({path.resolve() for path in paths})
     return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]
 
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each host reports to Slurm. Twice the number would allow twice the ranks per host.
+# Number of processors that each emulated host reports to Slurm. Twice the number allows twice the ranks per host.
 _CPUS = 8
 
 

@@ -1,4 +1,4 @@
-"""Base class of labs, and the table of all kinds of labs. A new kind needs a module and a line in the table."""
+"""Base class of labs, and the table of all kinds of labs. A new kind of lab needs a module and a line in the table."""
 
 from __future__ import annotations
 
@@ -15,15 +15,12 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# Role of the process that serves the mount. Without this process, the lab is unusable.
+# Role of the process that serves a FUSE mount. Without this process, a lab is unusable.
 CLIENT = "client"
 
 
 class Lab(ABC, Generic[OptionsT]):
-    """A lab that starts one kind of file system. ``site``: its directory and journal.
-
-    A lab makes all changes through ``site``, which records each step. ``manager.undo`` can then undo them.
-    """
+    """A lab that starts one kind of file system. All of its changes go through ``site``, which records each step."""
 
     options_type: ClassVar[type[LabOptions]]
     packages: ClassVar[tuple[Package, ...]]
@@ -36,16 +33,16 @@ class Lab(ABC, Generic[OptionsT]):
 
     @classmethod
     def check(cls, options: OptionsT, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible. This must not change anything."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible on this machine."""
 
     @classmethod
     def packages_for(cls, options: OptionsT) -> tuple[Package, ...]:  # noqa: ARG003 - for kinds whose options need more
-        """Return the packages that a lab with these options needs."""
+        """Return the Debian packages that a lab with these options needs."""
         return cls.packages
 
     @abstractmethod
     def up(self) -> None:
-        """Start all servers and the client. It may return before the file system is ready."""
+        """Start all servers and the client, possibly without waiting until the file system is ready."""
 
     def ready(self) -> str:
         """Return why the file system cannot be used yet, or "" if it is ready."""
@@ -55,21 +52,20 @@ class Lab(ABC, Generic[OptionsT]):
         return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
-        """Apply the requested limits. The caller does this after the start, because limits would delay the start."""
+        """Apply requested limits of speed, after the start of the lab, which they would delay."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands that programs need to use the lab."""
+        """Return addresses, file names and commands for programs that use the lab."""
         return {}
 
     def start_client(self, *argv: str | Path) -> None:
-        """Make the mount point, and start the client process that serves it. ``argv``: its command."""
         self.site.step("client")
         self.site.make_directory("mnt")
         self.site.start(CLIENT, *argv)
 
 
 class Kind(NamedTuple):
-    """A kind of lab: module and name of its class, and the summary that the help prints without importing it."""
+    """A kind of lab: module and name of its class, and a summary for the help text."""
 
     module: str
     lab: str

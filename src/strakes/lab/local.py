@@ -17,7 +17,7 @@ from strakes.lab.packages import Package
 
 @dataclass(frozen=True)
 class DiskOptions(LabOptions):
-    """Options of the labs on a loop device."""
+    """Options of labs on a loop device."""
 
     size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs 300 MiB or more.
     iops: int | None = option(
@@ -26,7 +26,7 @@ class DiskOptions(LabOptions):
 
 
 class DiskLab(Lab[DiskOptions]):
-    """A local file system on a loop device. Its backing file is in the lab's directory."""
+    """A local file system on a loop device, whose backing file is in the lab's directory."""
 
     options_type = DiskOptions
     file_system: ClassVar[str]

@@ -1,7 +1,4 @@
-"""Start labs, report their status, and remove them with all of their processes, mounts and devices.
-
-The removal also works if the start of the lab failed or was killed.
-"""
+"""Start labs, report their status, and remove them with all of their processes, mounts and devices."""
 
 from __future__ import annotations
 
@@ -40,8 +37,8 @@ from strakes.lab.state import (
 )
 from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
 
-# Condition of a lab. up: all processes run. degraded: a server has ended. working: a command is starting or removing
-# the lab. stale: remains of a killed command, or from before a reboot.
+# "degraded": a server has ended. "working": a command is starting or removing the lab. "stale": remains of a killed
+# command, or from before a reboot.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
@@ -50,7 +47,7 @@ _KILL_S = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessStatus(ProcessRecord):
-    """A process of a lab, with its present status. ``memory_bytes``: resident memory."""
+    """A process of a lab, with its present status. ``memory_bytes``: resident memory (RSS)."""
 
     alive: bool
     memory_bytes: int
@@ -58,7 +55,7 @@ class ProcessStatus(ProcessRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class LabStatus(LabState):
-    """The contents of a lab's journal, with its present condition. ``detail``: a problem, as text, or ""."""
+    """The recorded state of a lab with its present condition. ``detail``: description of a problem, or ""."""
 
     condition: Condition
     detail: str
@@ -68,10 +65,9 @@ class LabStatus(LabState):
 
 
 def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) -> tuple[LabStatus, bool]:
-    """Start a lab, and return its status and whether it was already up.
+    """Start a lab. Return its status, and whether it was already up.
 
-    Remains of a killed start, or from before a reboot, are removed first. Raises BadInputError if the lab runs with
-    other options, and EnvironmentLacksError if this machine lacks a requirement. After an error, nothing is left.
+    Raises BadInputError if the lab runs with other options, and EnvironmentLacksError if the machine lacks something.
     """
     lab_class = load(kind)
     require_bounds(options)
@@ -96,7 +92,7 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 _start(place, kind, lab_class, options, say)
                 if started := _status(place):
                     return started, False
-            # The directory has remains. Remove it, which also removes the lock; the loop makes a new directory.
+            # Remains of an earlier lab.
             undo(place)
             say(f"{name}: removing remains of an earlier lab with this name")
     raise removed_meanwhile(place)
@@ -117,7 +113,7 @@ def status(name: str) -> LabStatus | None:
 
 
 def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...]:
-    """Return the status of every lab. ``complain``: called for a journal that is damaged or of another user."""
+    """Return the status of every lab. ``complain``: called with the error for a journal that cannot be trusted."""
     labs = []
     for place in all_directories():
         try:
@@ -128,7 +124,7 @@ def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all labs, whatever their condition."""
+    """Return the names of all labs in any condition."""
     return tuple(place.name for place in all_directories())
 
 
@@ -152,7 +148,6 @@ def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: La
 
 
 def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None:
-    """Return the status of a running lab, or None. Raises BadInputError if it has another kind or other options."""
     running = _status(place)
     if running is None or running.condition not in ("up", "degraded"):
         return None
@@ -199,13 +194,12 @@ def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
 
 
 def undo(place: Path, *, force: bool = False) -> bool:
-    """Remove the lab in the directory ``place``, and return whether there was one. The caller must hold its lock.
+    """Remove the lab in the locked directory ``place``. Return whether there was one.
 
-    Raises MeasurementError if a part cannot be removed; the journal stays for another try. Without ``force``, also
-    raises it if the mounted file system is still in use.
+    Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
     """
     state = read_state(place)
-    # A start that is killed early leaves a directory with at most an incomplete journal.
+    # A lab that is killed early leaves a directory with at most an incomplete journal.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         raise BadInputError(
             "this directory was not made by strakes lab",
@@ -221,16 +215,15 @@ def undo(place: Path, *, force: bool = False) -> bool:
 
 
 def _release_mount_point(place: Path, *, force: bool) -> None:
-    """Unmount the file system before the servers are removed, so that a file system in use loses no data."""
     mount = mounted_at(place / "mnt")
     if mount is None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # A FUSE mount is unmounted later, when its servers have ended.
+    if mount.file_system.startswith("fuse"):  # FUSE mounts are unmounted after the end of the servers.
         why = "" if force or not users else "it is in use"
     else:
-        # With a dead NFS server, a normal unmount would wait until dirty pages are written, so detach the mount.
+        # If an NFS server is dead, a normal unmount waits to write dirty pages, so detach the mount.
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
@@ -243,7 +236,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
 
 
 def _stop(place: Path, state: LabState) -> None:
-    # Remove limits first: processes that wait for a slow device do not end before the device answers.
+    # A process that waits for a slow device does not end before the device answers, so remove limits first.
     release_limits(place)
     release_groups(state.id)
     records = state.processes if state.this_boot else ()
@@ -256,7 +249,7 @@ def _stop(place: Path, state: LabState) -> None:
         )
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
-    # Now the servers have ended, so accesses to these mounts fail, and no process hangs in them.
+    # After the end of their servers, accesses to these mounts fail instead of hanging.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

@@ -1,4 +1,4 @@
-"""MooseFS lab: a master and chunkservers in a private network (they refuse loopback addresses), and a FUSE client."""
+"""MooseFS lab: a master and chunkservers in a private network, because they refuse loopback addresses, and a client."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if lacking := super().ready():
             return lacking
         space = space_of(self.site.mount_point)
-        # Each registered chunkserver adds its capacity, except for the space that XFS and MooseFS reserve.
+        # MooseFS counts the space of registered chunkservers, without the part that it and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         return "" if registered else "not all chunkservers have registered yet"
 

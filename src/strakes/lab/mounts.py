@@ -1,4 +1,4 @@
-"""Find and remove the mounts at and below a lab's directory, without accessing the mounted file systems."""
+"""Find and remove mounts at and below a directory, without accessing the mounted file systems."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def space_of(path: Path) -> calls.Sizes | None:
 
 
 def networks_below(directory: Path) -> frozenset[int]:
-    """Return the inode numbers of the network namespaces that are mounted below a directory."""
-    # In mountinfo, the mount of a network namespace has the root net:[4026532000].
+    """Return the inode numbers of network namespaces that are mounted below a directory."""
+    # In mountinfo, a mounted network namespace has the root net:[4026532000].
     kept = (re.fullmatch(r"net:\[(\d+)\]", mount.root) for mount in mounts_below(directory))
     return frozenset(int(match[1]) for match in kept if match)
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount a file system, and return "" or the reason of a failure. ``detach``: even if it is in use (MNT_DETACH).
+    """Unmount a file system. Return the reason of a failure, or "". ``detach``: even if it is in use (MNT_DETACH).
 
-    It makes the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
+    It makes the system call itself, because umount(8) accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):
@@ -59,7 +59,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        # With MNT_FORCE, system calls that wait for a dead server end with an error.
+        # MNT_FORCE ends system calls that wait for a dead server.
         flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""

@@ -1,6 +1,6 @@
-"""The private network of a lab: a network namespace with a virtual link, for servers that refuse the loopback address.
+"""The private network of a lab: a network namespace with a virtual link (veth), which other machines cannot reach.
 
-Other machines cannot reach the network, and every port in it is free.
+Some servers refuse the loopback address. Every port in the network is free.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COMMAND_S = 10.0
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """The private network of a lab. ``server``: address of its servers. ``namespace``: path of the namespace."""
+    """The private network of a lab. ``server``: IP address of all servers. ``namespace``: path of the namespace."""
 
     server: str
     subnet: str
@@ -55,7 +55,7 @@ class LabNetwork:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """Prefix of a command that runs in this network, but with the mounts and processes of this machine."""
+        """Prefix of a command that runs in this network namespace, with this machine's mounts and processes."""
         return ("nsenter", f"--net={self.namespace}")
 
 
@@ -75,12 +75,12 @@ def make_network(site: LabSite) -> LabNetwork:
 
 
 def remove_link(lab_id: str) -> str:
-    """Remove the virtual link of a lab. Return the reason of a failure, or an empty text."""
+    """Remove the virtual link of a lab. Return the reason of a failure, or ""."""
     link = _link_of(lab_id)
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
-    # A failure does not count if the link is gone: the kernel removes it when the namespace of its other end ends.
+    # The kernel removes a virtual link when the namespace of its other end ends.
     return complaint(done) if Path("/sys/class/net", link).exists() else ""
 
 
@@ -89,7 +89,6 @@ def _link_of(lab_id: str) -> str:
 
 
 def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
-    """Return a private network of four addresses that overlaps no route of this machine."""
     taken = [
         ipaddress.ip_network(route["dst"], strict=False)
         for route in json.loads(site.run("ip", "-json", "-4", "route", "show", "table", "all") or "[]")

@@ -49,7 +49,7 @@ EXPORT {{
 
 
 def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
-    """Start a server that exports a new directory in ``path``. Return the source to mount: ``ADDRESS:/EXPORT``."""
+    """Start an NFS server that exports a new directory in ``path``. Return the source to mount: ``ADDRESS:/EXPORT``."""
     site.step("server")
     own, exported = site.make_directory("server"), path / _EXPORT.strip("/")
     exported.mkdir()
@@ -83,7 +83,7 @@ class NfsOptions(LabOptions):
 
 
 class NfsLab(BrickLab[NfsOptions]):
-    """An NFS export that this machine's kernel mounts. Therefore no client process of the lab serves the mount."""
+    """An NFS export that this machine's kernel mounts, without a client process."""
 
     options_type = NfsOptions
     packages = PACKAGES + SERVER_PACKAGES + table("nfs-common mount.nfs4")

@@ -1,4 +1,4 @@
-"""Options of labs. They are frozen dataclasses, and each field declares its form on the command line."""
+"""Options of labs: frozen dataclasses whose fields declare their form on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """An option on the command line. ``least``, ``most``: bounds of its value. Form ``by-id``: repeatable ID=NUMBER."""
+    """An option of a lab. ``least``, ``most``: bounds of its value. Form "by-id": ID=NUMBER, which may be repeated."""
 
     form: Form
     help: str
@@ -51,7 +51,7 @@ def option(
 
 
 def require_bounds(options: LabOptions) -> None:
-    """Raise BadInputError if an option that is a size or a time is out of bounds."""
+    """Raise BadInputError if a size or a time is out of bounds."""
     for name, (option, _) in options_of(type(options)).items():
         value = getattr(options, name)
         if option.form not in ("size", "seconds") or value is None:
@@ -64,7 +64,7 @@ def require_bounds(options: LabOptions) -> None:
 
 
 def check_ids(option: str, limits: Sequence[tuple[int, int]], ids: range) -> None:
-    """Raise BadInputError if an option (``ID=NUMBER``) names an unknown server, or the same server twice."""
+    """Raise BadInputError if an option ID=NUMBER names an unknown server, or the same server twice."""
     named = [one for one, _ in limits]
     for one in named:
         if one not in ids or named.count(one) > 1:
@@ -73,5 +73,5 @@ def check_ids(option: str, limits: Sequence[tuple[int, int]], ids: range) -> Non
 
 
 def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:
-    """Return name of a field -> (its option on the command line, its default)."""
+    """Return name of a field -> (its option on the command line, its default value)."""
     return {option.name: (cast("LabOption", option.metadata["option"]), option.default) for option in fields(kind)}

@@ -16,13 +16,13 @@ from strakes.lab.process import PATH, environment, last_lines
 
 _INSTALL = ("apt-get", "install", "--no-install-recommends")
 _UNATTENDED = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
-# Environment for apt-get, so that neither systemd nor init scripts start the services of new packages.
+# Environment variables that stop systemd and init scripts from starting the services of new packages.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
 
 @dataclass(frozen=True)
 class Package:
-    """A Debian package. ``needed``: what shows that it is installed: a program, an absolute path or a glob pattern."""
+    """A Debian package. ``needed``: program or path (a glob pattern) whose presence shows that it is installed."""
 
     name: str
     needed: str
@@ -35,7 +35,7 @@ class Package:
 
 
 def table(text: str) -> tuple[Package, ...]:
-    """Parse a list of packages, each with a program that it provides: ``kmod modprobe, mount losetup``."""
+    """Return the packages in a text of (package, program) pairs: ``kmod modprobe, mount losetup``."""
     return tuple(Package(*each.split()) for each in text.split(","))
 
 
@@ -74,9 +74,8 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
 
 
 def _install(names: Sequence[str]) -> str:
-    """Install packages. Return the reason of a failure, or an empty text."""
     argv = (*_INSTALL, *_UNATTENDED, *names)
-    # If package lists are missing or outdated, apt-get fails quickly. Then update the lists and try again.
+    # apt-get fails if its package lists are missing or outdated. Then update them and try again.
     why = _run(argv)
     if why:
         _run(("apt-get", "update", *_UNATTENDED))
@@ -85,9 +84,8 @@ def _install(names: Sequence[str]) -> str:
 
 
 def _run(argv: Sequence[str]) -> str:
-    """Run a command. Return the end of its output if it fails, or an empty text."""
     with TemporaryFile() as output:
-        # The command runs in its own session, so that Ctrl-C reaches only strakes.
+        # In its own session, the command does not receive Ctrl-C.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -99,7 +97,7 @@ def _run(argv: Sequence[str]) -> str:
         try:
             status = process.wait()
         except BaseException:
-            # On SIGINT, apt-get stops a download, but finishes unpacking, so that no package is left broken.
+            # On SIGINT, apt-get stops a download, but finishes unpacking a package.
             process.send_signal(signal.SIGINT)
             process.wait()
             raise

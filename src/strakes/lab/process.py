@@ -1,4 +1,4 @@
-"""Start, find and kill processes of a lab: by an environment variable, recorded ids, and network namespaces."""
+"""Start, find and kill the processes of a lab."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
 
-# Environment variable with the lab's id, which child processes inherit. It reveals processes that are not recorded,
-# for example because strakes was killed.
+# Environment variable with the id of a lab. Child processes inherit it, so it also reveals unrecorded processes.
 MARK = "STRAKES_LAB"
-# PATH of a lab's commands. It has the directories of server programs, which an ordinary user's PATH may lack.
+# PATH of a lab's commands, with directories of server programs that an ordinary user's PATH may lack.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Prefixes of environment variables that labs do not get, because they configure the user's other programs and clusters.
+# Prefixes of environment variables for the user's other programs and clusters. Labs do not get these variables.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
@@ -38,7 +37,7 @@ def environment(lab_id: str = "") -> dict[str, str]:
 
 
 def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
-    """Run a short command, and kill it after ``limit_s`` seconds. The status of a missing program is 127."""
+    """Run a short command. After ``limit_s`` seconds, it is killed. The status of a missing program is 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
@@ -61,7 +60,7 @@ def start(argv: Sequence[str], *, log: Path, lab_id: str) -> subprocess.Popen[by
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Return whether the recorded process runs. A later process with the same id has another start time."""
+    """Return whether a recorded process runs. A later process with the same id has another start time."""
     return process_start(record.pid) == record.started
 
 
@@ -84,11 +83,11 @@ def _processes() -> list[int]:
 
 
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Return id -> start time of the lab's living processes. ``networks``: inode numbers of its network namespaces."""
+    """Return id -> start time of a lab's processes. ``networks``: inode numbers of its network namespaces."""
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
-        # Look for the mark also in the arguments: a command is started by env(1), which gets the mark as an argument.
+        # Commands are started by env(1), which has the lab's id in its arguments.
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if mark in Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0"):
@@ -103,13 +102,12 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
 def kill_all(
     lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float
 ) -> dict[int, int]:
-    """Kill all processes of the lab. Return id -> start time of processes that SIGKILL did not end."""
+    """Kill all processes of a lab. Return id -> start time of processes that SIGKILL did not end in time."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     empty_searches = 0
     while True:
-        # Search in each pass, because processes may be just starting. During exec(2), a process has no environment for
-        # a moment, so two passes in a row must find nothing.
+        # During exec(2), a process has no environment for a moment, so two searches in a row must find nothing.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         empty_searches = 0 if alive else empty_searches + 1
@@ -122,7 +120,7 @@ def kill_all(
 
 
 def users_of(directory: Path) -> dict[int, str]:
-    """Return id -> program of processes that use files below a directory. The directory is not accessed."""
+    """Return id -> program name of processes that use files below a directory, which is not accessed."""
     return {
         pid: name_of(pid)
         for pid in _processes()

@@ -1,4 +1,4 @@
-"""The directory and the journal of a lab during its start. Each step is written to the journal before it begins."""
+"""The directory of a lab during its start. Each step is written to a journal before it begins."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LabSite:
         return path
 
     def install(self, source: str, name: str) -> Path:
-        """Copy the file ``source`` of this package into the lab's directory as program ``name``. Return its path."""
+        """Copy a file of this package into the lab's directory as a program. Return its path."""
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")
         return self.write(name, text, 0o755)
 
@@ -58,16 +58,15 @@ class LabSite:
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
-        """Make a network namespace. It exists as long as it is mounted at ``path``."""
+        """Make a network namespace, which exists as long as it is mounted at ``path``."""
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
     def ip(self, network: Path, *lines: str) -> None:
-        """Run commands of ip(8) in a network namespace."""
         self.run("nsenter", f"--net={network}", "ip", "-batch", self.write("network.ip", "\n".join((*lines, ""))))
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
-        """Run a short command and return its output. Raises EnvironmentLacksError if it fails."""
+        """Run a short command, and return its output. Raises EnvironmentLacksError if it fails."""
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
@@ -75,7 +74,7 @@ class LabSite:
         return done.stdout
 
     def start(self, role: str, *argv: str | Path) -> int:
-        """Start a daemon in a new session; return its process id."""
+        """Start a daemon in a new session, record it, and return its process id."""
         words = [str(word) for word in argv]
         try:
             process = start(words, log=self._log_of(role), lab_id=self.id)
@@ -86,7 +85,6 @@ class LabSite:
         return process.pid
 
     def adopt(self, role: str, pid: int) -> None:
-        """Record a process that a daemon of the lab has started, in the lab's journal."""
         self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:

@@ -1,7 +1,4 @@
-"""Files of a lab: its directory, which commands lock, and its journal, from which a killed start is undone.
-
-Before each step, a line of JSON is written to the journal.
-"""
+"""Files of a lab: its directory, which commands lock, and its journal, from which a killed start is undone."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from strakes.targets.marker import boot_id
 JOURNAL = "lab.jsonl"
 _MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# Maximum length of a lab's directory: a Unix socket's path has at most 107 bytes, including the longest suffix.
+# Maximum length of a lab's directory: the path of a Unix socket has at most 107 bytes, with the longest suffix.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
@@ -34,8 +31,7 @@ ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 def labs_root() -> Path:
     """Return the directory of all labs: ``$XDG_STATE_HOME/strakes/lab``, or /var/lib/strakes-lab for root.
 
-    The default for other users is ~/.local/state/strakes/lab. Servers of labs trust the files in it, so for root, this
-    raises BadInputError if other users can replace the directory.
+    For root, it raises BadInputError if other users can replace the directory, because servers trust the files in it.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
@@ -48,7 +44,7 @@ def labs_root() -> Path:
 
 
 def open_guarded(directory: Path, *, make: int = 0) -> int:
-    """Open a directory. Raises OSError; for root, raises BadInputError if other users can replace the directory."""
+    """Open a directory, and return its descriptor. For root, raises BadInputError if other users can replace it."""
     try:
         return open_directory(directory, make=make, guarded=os.geteuid() == 0)
     except PlantedFileError as error:
@@ -90,7 +86,7 @@ def refuse_long_path(directory: Path) -> None:
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     """Lock a lab's directory against other commands. Yield whether it exists. ``make``: create it first.
 
-    Raises BadInputError if another command has locked the directory, or if it belongs to another user.
+    Raises BadInputError if the directory is already locked, or if it belongs to another user.
     """
     if make:
         try:
@@ -128,14 +124,14 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
 
 
 def removed_meanwhile(lab: Path) -> BadInputError:
-    """Return the error for a lab that another command has removed during its start."""
+    """Return the error for a lab that another command has removed."""
     return BadInputError(
         f"another command has just removed the lab {lab.name}", where=str(lab), remedy="Run the command again."
     )
 
 
 def worker_in(lab: Path) -> str:
-    """Return the id of the process that has locked the lab's directory, from /proc/locks; "" if none has."""
+    """Return the id of the process that has locked a lab's directory, from /proc/locks, or "" without a lock."""
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
         match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
@@ -154,7 +150,7 @@ def remove_root() -> None:
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """A started process. ``started``: start time in ticks since boot, which reveals a reused process id."""
+    """A process of a lab. ``started``: start time in ticks since boot, which reveals a reused process id."""
 
     role: str
     pid: int
@@ -163,7 +159,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class LabState:
-    """The contents of a journal. ``ready_after_s``: None if the lab was never ready."""
+    """The recorded state of a lab. ``ready_after_s``: None if the lab was never ready."""
 
     kind: str
     name: str
@@ -178,12 +174,12 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether the lab was started since the last boot. Only then its process ids are valid."""
+        """Whether the lab was started after the last boot. Only then its process ids are valid."""
         return self.boot == boot_id()
 
 
 class LabJournal:
-    """The open journal of a lab. Each line records a process, or new values of fields of LabState."""
+    """The open journal of a lab, in lines of JSON. Each line records a process, or new values of LabState's fields."""
 
     def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
         self.id = lab_id
@@ -191,7 +187,6 @@ class LabJournal:
 
     @classmethod
     def create(cls, directory: Path, kind: str, options: Mapping[str, Any]) -> Self:
-        """Create the journal of a new lab."""
         journal = cls(directory, uuid.uuid4().hex[:10], os.O_CREAT | os.O_EXCL)
         head = {"kind": kind, "name": directory.name, "id": journal.id, "options": options}
         journal.note(**head, boot=boot_id(), created_unix_s=time.time())
@@ -199,7 +194,6 @@ class LabJournal:
         return journal
 
     def note(self, **fields: object) -> None:
-        """Append a line with these fields to the journal."""
         os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
 
     def close(self) -> None:
@@ -207,10 +201,9 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Read the state from a lab's journal. Return None if the journal is missing or its first line is incomplete.
+    """Return the state recorded in a lab's journal, or None without a complete first line.
 
-    Raises BadInputError if the journal is damaged, or if another user owns it or can write it: strakes trusts the
-    commands and processes in the journal.
+    Raises BadInputError if the journal is damaged, or if another user can write it: strakes trusts its commands.
     """
     path = directory / JOURNAL
     try:
@@ -221,7 +214,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # An incomplete last line is ignored, because its step did not begin. A power cut may also leave a line of zeros.
+    # Each line is written before its step, so a step with an incomplete line did not begin. A power cut leaves zeros.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

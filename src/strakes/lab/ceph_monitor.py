@@ -35,7 +35,6 @@ class Monitors:
             raise
 
     def command(self, prefix: str, **arguments: object) -> Any:
-        """Run a command of the monitors; return its parsed answer. Raises EnvironmentLacksError if it is refused."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
         command = (self._cluster, (ctypes.c_char_p * 1)(text), ctypes.c_size_t(1), b"", ctypes.c_size_t(0))
         output, status = ctypes.c_void_p(), ctypes.c_void_p()

@@ -142,7 +142,7 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    # The kernel copies all mounts to a mount namespace that a process makes while the lab is up.
+    # A new mount namespace starts with copies of all mounts, also of those of a lab.
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
     for pid in filter(str.isdecimal, os.listdir("/proc")):

@@ -42,10 +42,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a running lab. ``facts``: commands and addresses in the lab's status.
-
-    Every method raises MeasurementError if a command fails.
-    """
+    """The two servers of a lab "ha". ``facts``: commands and addresses. Its methods raise MeasurementError."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -171,7 +168,6 @@ class Pair:
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
-        """Return the command that runs ``count`` clients of the journal until its standard input ends."""
         return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
 
     def _status(self, node: str) -> Xml.Element | None:
@@ -193,7 +189,7 @@ def read_journal(text: str) -> tuple[JournalRecord, ...]:
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
     """Return whether Pacemaker is fencing a node, or will. ``status``: output of ``crm_mon``."""
     coordinator = status.find("./summary/current_dc")
-    # Only a Pacemaker coordinator with quorum fences unclean nodes. A node that just started also shows others so.
+    # A node that just started shows others as unclean; only a Pacemaker coordinator with quorum fences such nodes.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")

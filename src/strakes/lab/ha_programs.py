@@ -1,4 +1,4 @@
-"""Programs on the nodes of the lab ha. They run with the distribution's Python, without other packages.
+"""Programs on the nodes of the lab "ha". They run with the distribution's Python, without other packages.
 
   node.py agent ADDRESS                       on a machine: runs commands
   node.py call ADDRESS COMMAND...             outside: passes on output and exit status
@@ -108,10 +108,7 @@ def call(address: str, words: Sequence[str]) -> int:
 
 
 def receive(address: str, file: str) -> None:
-    """Receive alerts by HTTP, and append each to a file as a line of JSON with its time and ``by`` (mail or webhook).
-
-    Webhooks post ``{"text": ...}`` to /webhook. The mail command posts to /mail, with a header ``Subject``.
-    """
+    """Append alerts that arrive by HTTP to a file, as JSON lines with a time, a text and ``by`` (mail or webhook)."""
     # This import takes seconds on a User-mode Linux machine, and other commands do not need it.
     from http.server import BaseHTTPRequestHandler
 
@@ -200,7 +197,6 @@ class Client:
         self._connection: socket.socket | None = None
 
     def ask(self, number: int) -> tuple[int, str]:
-        """Send a record to the service, and return (term, node) of its answer. Raises OSError if no answer comes."""
         try:
             if self._connection is None:
                 self._connection = socket.create_connection((self._addresses[self._at], JOURNAL_PORT), self._connect_s)

@@ -1,8 +1,4 @@
-"""Labs "hosts" and "slurm": emulated hosts on this machine, reached by ssh, with a shared directory.
-
-Each host has its own processes, network, host name and /tmp. Slurm on these hosts consists of a controller, a daemon on
-each host, and munge, without systemd or a database.
-"""
+"""Labs "hosts" and "slurm": emulated hosts with their own processes, network and /tmp, and a shared directory."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Lab(ABC, Generic[OptionsT]):
         return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
-        """Apply requested limits of speed, after the start of the lab, which they would delay."""
+        """Apply requested limits of speed. It is called after the start of the lab, which the limits would delay."""
 
     def facts(self) -> Mapping[str, Any]:
         """Return addresses, file names and commands for programs that use the lab."""

@@ -1,7 +1,4 @@
-"""The private network of a lab: a network namespace with a virtual link (veth), which other machines cannot reach.
-
-Some servers refuse the loopback address. Every port in the network is free.
-"""
+"""The private network of a lab, a network namespace, for servers that refuse the loopback address."""
 
 from __future__ import annotations
 

@@ -49,7 +49,6 @@ class LabSite:
         return path
 
     def install(self, source: str, name: str) -> Path:
-        """Copy a file of this package into the lab's directory as a program. Return its path."""
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")
         return self.write(name, text, 0o755)
 
@@ -66,7 +65,6 @@ class LabSite:
         self.run("nsenter", f"--net={network}", "ip", "-batch", self.write("network.ip", "\n".join((*lines, ""))))
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
-        """Run a short command, and return its output. Raises EnvironmentLacksError if it fails."""
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
@@ -74,7 +72,6 @@ class LabSite:
         return done.stdout
 
     def start(self, role: str, *argv: str | Path) -> int:
-        """Start a daemon in a new session, record it, and return its process id."""
         words = [str(word) for word in argv]
         try:
             process = start(words, log=self._log_of(role), lab_id=self.id)
@@ -88,7 +85,7 @@ class LabSite:
         self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends or ``limit_s`` is over."""
+        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError after ``limit_s`` or the end of a daemon."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()

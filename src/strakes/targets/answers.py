@@ -28,7 +28,7 @@ class NotUnderstoodError(MeasurementError):
 
 
 def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
-    """Return the error for output of the command ``tool`` that has an unknown form. ``text``: the output."""
+    """Return the error for an output ``text`` of the command ``tool`` in an unknown form."""
     what, where = f"the output of {tool} is not understood", repr(text[:200]) if text else ""
     remedy = "Please report this output with the version of the file system."
     return NotUnderstoodError(what, where=where, why=why, remedy=remedy)
@@ -58,7 +58,7 @@ def from_json(text: str | bytes, tool: str) -> Any:
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
-    """Parse an XML document and return its root. Raises MeasurementError for invalid or too much XML, and entities."""
+    """Parse XML and return its root. Raises MeasurementError if it is invalid, too large or defines entities."""
     with understood(tool, text):
         limit_values(text, "<=", _MOST_TAGS, ends="<>")
         # An XML entity may expand to a thousand times its length.

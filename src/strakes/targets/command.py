@@ -19,10 +19,10 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
-# Maximum size of an output. The largest known output, job statistics of a thousand Lustre targets, has 20 MB.
+# Maximum size of a tool's output. The largest known one, job statistics of a thousand Lustre targets, has 20 MB.
 MOST_OUTPUT_BYTES = 64 << 20
-# Maximum number of lines of an output, and of characters of a line that a message quotes (5 rows of a terminal). The
-# largest known output has a tenth of the lines. Each line in a list needs 50 bytes more than its text.
+# Maximum number of lines of a tool's output, ten times as many as the largest known one has, and of characters of a
+# line that a message quotes (5 rows of a terminal). Python needs 50 bytes for each line besides its text.
 _MOST_LINES, _MOST_QUOTED = 2_000_000, 400
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of str.splitlines()
 # Extra size of the output file, to notice an output that is too long: the kernel refuses pages (2 MiB) beyond it.

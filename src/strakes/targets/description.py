@@ -99,10 +99,10 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """The distribution of a file's data over targets. A value of None is unknown; in a request, it is left open.
+    """The distribution of a file's data over targets. None means unknown or, in a request, any value.
 
     ``stripe_count``: -1 means all targets. ``targets``: the targets in the order of the stripes. ``components``: parts
-    of the file with their own layouts, which then have all other values. ``pattern`` "mdt": the data is on the metadata
+    of the file, each of which has its own layout. ``pattern`` "mdt": the data is on the metadata
     target ``first_target``. ``object_bytes``: maximum size of the objects of a stripe, if the file system has one.
     """
 
@@ -120,7 +120,7 @@ class Layout:
 class Striping:
     """The possible layouts of a file: up to ``data_targets`` stripes, with stripe sizes in multiples of ``unit_bytes``.
 
-    ``kinds``: name -> options of further layouts, which a stripe count and a stripe size cannot describe.
+    ``kinds``: name -> options of each further layout, which needs more options than a stripe count and a stripe size.
     """
 
     data_targets: int

@@ -1,4 +1,4 @@
-"""Collects all facts about a target, for ``strakes target`` and for runs."""
+"""Collects all facts about a file system, for ``strakes target`` and for runs."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ class Knowledge:
 
 
 def know(target: Target) -> Knowledge:
-    """Return all facts about the file system of a directory.
+    """Return all facts about the file system of a directory. Other facts than sizes may be missing.
 
-    Raises StrakesError only if the sizes are unknown. Any other missing fact becomes a limit, with the reason.
+    Raises StrakesError if the sizes are unknown. ``limits`` lists the facts that are missing, each with the reason.
     """
     limits: list[Limit] = []
     facts = target.facts()

@@ -23,7 +23,7 @@ _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
 # A number in lfs quota. It is in brackets if a server did not answer, and followed by * if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
-# Flags of a target in the output of ``lfs df``, after its mount point -> description.
+# Flags of a target, which ``lfs df`` prints at the end of its line -> description.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
@@ -61,7 +61,7 @@ class LustreSpace(NamedTuple):
 
 
 def getname(path: str) -> Command[ClientName]:
-    """Return the command that prints the names of a mount's file system and client instance."""
+    """Return the command that prints the name of a mount's file system and the id of the mount."""
 
     def read(done: Completed) -> ClientName:
         rows = _rows(done, "the name of the file system is not known", _NAME)
@@ -143,7 +143,7 @@ def read_df(done: Completed) -> LustreSpace:
 
 
 def quota(user: str, path: str) -> Command[Quota]:
-    """Return the command that prints a user's quota. A long path is on a separate line before the values."""
+    """Return the command that prints a user's quota. lfs prints a long path on a separate line before the values."""
 
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()

@@ -234,7 +234,7 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the interruptions of a target. For a deactivated target, an interruption that lasts is left out."""
+        """Return the interruptions of a target, for a deactivated target only those that have ended."""
         lost = interruptions(target, self.changes)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
@@ -268,9 +268,9 @@ def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return the interruptions of a target for this client. The last interruption may still last.
+    """Return the interruptions of a target for this client. The last interruption may not have ended.
 
-    The first interruption may have begun before the kernel's history (``or_earlier``).
+    ``or_earlier``: the first one may have begun before the first state change that the kernel remembers.
     """
     changes = tuple(changes)
     lost = []

@@ -79,14 +79,14 @@ class Connection:
 
 
 def host_of(address: str) -> str:
-    """Return the machine of an address: 10.0.0.1 for ``10.0.0.1@tcp``, ``THIS_NODE`` for the loopback address."""
+    """Return the host of a Lustre address: 10.0.0.1 for ``10.0.0.1@tcp``, ``THIS_NODE`` for the loopback address."""
     return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
 def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return target -> address of its present server; "" if it was never connected. Any user may read the addresses.
+    """Return target -> address of its present server, or "" if this client was never connected to it.
 
-    ``ask_instance``: function that queries servers for the instance name of the mount.
+    ``ask_instance``: function that returns the id of the mount, and may query servers.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     params = answers.get(asked, NOTHING)

@@ -66,7 +66,7 @@ def explanation(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    # lfs and lctl repeat an error for each device. Keep only the last line, the summary, of lines with the same reason.
+    # lfs and lctl repeat an error for each device. Of lines with the same reason, the last one is the summary.
     lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
@@ -226,7 +226,7 @@ def is_target_of(name: str, file_system: str) -> bool:
 def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     """Return the parameters that belong to one mount of a file system.
 
-    ``ask_instance``: function that queries servers for the instance name of the mount. It is called only if several
+    ``ask_instance``: function that returns the id of the mount, and may query servers. It is called only if several
     mounts exist; if it fails, the parameters of all mounts are returned.
 
     >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}

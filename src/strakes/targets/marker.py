@@ -85,7 +85,7 @@ class Marker:
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Return whether the process is alive. If it is not visible here, a heartbeat in the last 60 s shows this."""
+        """Return whether the process is alive or, if it is not visible here, wrote a heartbeat in the last 60 s."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
         # A process of this boot may run in a container, or the machine may have a new host name.

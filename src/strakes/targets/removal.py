@@ -367,10 +367,10 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
             return False
 
 
-# File name prefix of a note, which names S3 objects to remove (engine/workspace/workspace.hpp). A plan's id follows.
+# Prefix of the names of files that list S3 objects to remove (engine/workspace/workspace.hpp).
 NOTE = ".strakes-objects-"
 _MOST_NOTE_BYTES = 65536
-# Time limit in seconds for removing the objects of a note. The engine itself gives up after an hour.
+# Time limit in seconds for removing S3 objects. The engine gives up after an hour.
 _LIMIT_S = 3700.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 

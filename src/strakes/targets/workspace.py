@@ -1,4 +1,4 @@
-"""The workspace: the directory on a target in which strakes works, with a marker, a heartbeat and safe removal."""
+"""The workspace: the directory in which strakes works during a run, with a marker file and a heartbeat."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-# Seconds after which the heartbeat's child process starts on a local target, which other hosts do not see.
+# Seconds after which the heartbeat's child process starts on a local file system, which other hosts do not see.
 _FIRST_BEAT_S = 1.0
-# Seconds to wait until the heartbeat's child process ends. If it needs longer, the target hangs.
+# Seconds to wait until the heartbeat's child process ends. If it needs longer, the file system hangs.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
 
@@ -125,7 +125,7 @@ class Workspace:
         adopt: bool = False,
         links: bool = True,
     ) -> Self:
-        """Make a workspace in ``directory``. ``mount``: its mount, if known. ``links``: whether it may be a link.
+        """Make a workspace in ``directory``. ``mount``: its mount, if known. ``links``: whether links are allowed.
 
         ``adopt``: reuse the workspace that a killed process of the same run left; by default, it is removed first.
         ``keep``: at the end, do not remove the workspace; ``strakes clean`` can remove it. Raises BadInputError if
@@ -306,7 +306,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
-        # A marker of this process itself belongs to an earlier workspace that it failed to remove.
+        # If the marker names this process, this process failed to remove an earlier workspace.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(

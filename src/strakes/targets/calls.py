@@ -175,7 +175,7 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # Mounts at the same mount point differ only in the kernel's mount id. In a chroot, mountinfo may lack the id.
+    # If mounts share a mount point, only the kernel's mount id identifies one. In a chroot, mountinfo may lack the id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 

@@ -22,7 +22,7 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 @dataclass(frozen=True)
 class CleanReport:
-    """Result of ``strakes clean``. ``ignored``: directories with the name of a workspace that strakes did not make."""
+    """Result of ``strakes clean``. ``ignored``: directories named like workspaces, but without a valid marker file."""
 
     removed: tuple[str, ...]
     skipped_live: tuple[Left, ...]

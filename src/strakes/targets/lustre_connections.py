@@ -29,8 +29,8 @@ class Connections:
     """The connections of a Lustre client for one mount, with state changes and servers that the kernel has forgotten.
 
     While a connection is lost, the kernel shows the server that it tries next, often the healthy one of a fail-over
-    pair. The lost server is therefore that of the last working connection, or else one of the configured servers. A
-    server with another connection in state FULL for more than NOTICE_S seconds is alive.
+    pair. The lost server is therefore that of the last working connection, or else one of the configured servers. It is
+    alive if, NOTICE_S seconds after the loss, another connection to it is still in state FULL.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:

@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -174,7 +175,13 @@ class _Quiet:
 
 
 def survey(
-    world: World, noise: Noise, seed: int, place: Path, budget_s: float = 120.0, study: Study | None = None
+    world: World,
+    noise: Noise,
+    seed: int,
+    place: Path,
+    budget_s: float = 120.0,
+    study: Study | None = None,
+    phase_s: float | None = None,
 ) -> Run:
     """Run a survey or study as ``strakes`` does, store its run below ``place``, and return it."""
     clock = Clock()
@@ -184,6 +191,7 @@ def survey(
     studies = survey_studies() if study is None else (study,)
     kind, full = ("survey", False) if study is None else ("study", True)
     request = Request(kind, kind, directory, studies, budget_s, 0.9, 0.1, seed, f"strakes {kind} DIR", full=full)
+    request = replace(request, phase_s=phase_s)
     store = Store(place / "store")
     with _instead_of(engine, SimulatedTarget(directory), clock):
         return store.open(perform(request, store, _Quiet()).id)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
-from strakes.base.units import GIB, MIB, format_bytes, parse_bytes, parse_seconds
+from strakes.base.units import GIB, MIB, parse_bytes, parse_seconds
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.portrait import SkippedCell
@@ -78,17 +78,17 @@ def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -
     assert told in study_portrait(run).scope
 
 
-def test_levels_with_too_few_runs_are_named_with_the_budget_that_they_need(tmp_path: Path) -> None:
-    run = survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize())
-    portrait = study_portrait(run)
-    (few,) = (cell.settings for cell in portrait.cells if cell.runs < 3 and cell.settings["operation"] == "write")
-    (skipped,) = (one for one in portrait.skipped if one.settings.items() <= few.items())
-    assert (needed := re.search(r"a comparison needs --budget (\w+)", skipped.reason))
-    assert parse_seconds(needed[1]) > 10.0
+def test_a_level_that_was_left_out_is_measured_with_the_budget_and_phase_of_its_reason(tmp_path: Path) -> None:
+    portrait = study_portrait(survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize()))
+    skipped = next(one for one in portrait.skipped if "a comparison needs" in one.reason)
     shown = " ".join(render_summary(portrait, width=100, colour=False).split())
-    assert (
-        f"{format_bytes(float(few['transfer_bytes']))} O_DIRECT: {skipped.reason}" in shown and "only" in skipped.reason
-    )
+    assert skipped.reason in shown
+    named = re.search(r"a comparison needs --budget (\w+).* \(with --phase (\w+)\)$", skipped.reason)
+    assert named
+    budget_s, phase_s = map(parse_seconds, named.groups())
+    again = study_portrait(survey(EQUAL, log_normal(0.05), 2, tmp_path, budget_s, TransferSize(), phase_s))
+    measured = [cell for cell in again.cells if skipped.settings.items() <= cell.settings.items()]
+    assert budget_s > 10 and measured and all(cell.runs >= 6 for cell in measured)
 
 
 def test_data_per_rank_is_the_amount_of_each_rank() -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 
 from strakes.cli.main import run as run_command
-from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, labs_root, read_state
+from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, labs_root, read_state, working_in
 
 
 def journal_in(directory: Path) -> LabJournal:
@@ -27,6 +28,11 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path) -> None:
     journal.close()
     state = read_state(tmp_path)
     assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
+
+
+def test_others_cannot_open_the_directory_of_a_lab_and_so_not_lock_it(tmp_path: Path) -> None:
+    with working_in(tmp_path / "lab", make=True):
+        assert stat.S_IMODE((tmp_path / "lab").stat().st_mode) == 0o711
 
 
 @pytest.mark.parametrize("torn", [b'{"last_step": "te', bytes(100) + b"\n"], ids=["killed", "power cut"])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -53,6 +54,19 @@ def test_only_the_remains_of_a_killed_run_are_removed(tmp_path: Path, victim: Pa
     assert (report.left, report.skipped_live) == ((), ())
     assert sorted(os.listdir(tmp_path)) == ["strakes-notes", "strakes.txt", "victim"]
     assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
+
+
+def test_directories_of_others_do_not_use_up_the_open_files(tmp_path: Path) -> None:
+    remains = killed_workspace(tmp_path)
+    for number in range(300):
+        (tmp_path / f"strakes-{number:06}").mkdir()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    try:
+        report = clean(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert report.removed == (str(remains),) and len(report.ignored) == 300
 
 
 def test_a_living_run_is_skipped_unless_forced(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -17,6 +18,8 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
+# Errors of opening a directory that no run of this user made. After other errors (too many files), it may be ours.
+_NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 
@@ -55,15 +58,17 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
             try:
                 opened_workspace = enter(parent, name)
             except OSError as error:
-                why = os.strerror(error.errno or 0)
-                ignored.append(Left(path, f"this directory cannot be entered ({why})"))
+                why = f"this directory cannot be entered ({os.strerror(error.errno or 0)})"
+                (ignored if error.errno in _NOT_OURS else left).append(Left(path, why))
                 continue
-            opened.callback(os.close, opened_workspace)
-            marker = read_marker(opened_workspace, name)
-            if isinstance(marker, NoMarker) and not _was_never_finished(opened_workspace, name, marker):
-                ignored.append(Left(path, marker.why))
-            else:
-                ours.append((opened_workspace, name, marker))
+            with ExitStack() as entered:  # closes directories of others at once: they may be thousands
+                entered.callback(os.close, opened_workspace)
+                marker = read_marker(opened_workspace, name)
+                if isinstance(marker, NoMarker) and not _was_never_finished(opened_workspace, name, marker):
+                    ignored.append(Left(path, marker.why))
+                else:
+                    ours.append((opened_workspace, name, marker))
+                    opened.enter_context(entered.pop_all())
         live_ones = [False] * len(ours) if force else are_live(ours)
         for (opened_workspace, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)

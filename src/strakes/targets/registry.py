@@ -14,8 +14,8 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 
 # Pattern of a file system type in mountinfo -> module and class. The module is imported only for such a mount. A class
-# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts, and FUSE mounts of another
-# user, who chose the names of their servers.
+# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts, and the FUSE mounts of
+# another user, who chose the names of their servers.
 TARGETS = {
     r"lustre": ("lustre_target", "LustreTarget"),
     r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),

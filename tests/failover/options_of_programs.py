@@ -166,7 +166,8 @@ def drbd_options(program: str) -> dict[str, str]:
             for option in Xml.fromstring(text).iter("option") if text.startswith("<") else ():
                 name = option.get("name", "")
                 if name not in ("set-defaults", "_name"):
-                    words.add(f"{name}{_drbd_kind(option)}")
+                    # The kernel has a number for resync-after, and drbd.conf the name of a resource.
+                    words.add(name if name == "resync-after" else f"{name}{_drbd_kind(option)}")
         found[section] = " ".join(sorted(words))
     return found
 

@@ -30,6 +30,18 @@ def test_a_group_of_any_name_is_rehearsed() -> None:
     assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
 
 
+def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tmp_path: Path) -> None:
+    need("crm_simulate")
+    levels = "".join(f"pcs stonith level add 1 {node} k\npcs stonith level add 2 {node} f\n" for node in ("na", "nb"))
+    (tmp_path / "setup.sh").write_text(
+        "pcs cluster setup c na nb\npcs stonith create f fence_azure_arm pcmk_host_map='na:x;nb:y' pcmk_delay_max=15\n"
+        f"pcs stonith create k fence_kdump pcmk_reboot_action=off pcmk_host_list='na nb'\n{levels}"
+        "pcs resource create fs Filesystem device=srv:/x directory=/x fstype=nfs --group g\n"
+    )
+    result = rehearse(read_plan(tmp_path), doubles=False)
+    assert result.singles and not any(scene.split_brain for scene in result.singles)
+
+
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false/pacemaker/cib.xml"])
 def test_fencing_switched_off_by_its_new_property_allows_split_brain(case: str, strakes: StrakesRunner) -> None:
     """The second case is a bare CIB, whose assumptions are listed."""

@@ -114,6 +114,18 @@ def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_
     assert not [one for one in findings(setup)[0] if one.severity == "error"]
 
 
+def test_commands_of_guides_give_no_false_error(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text(
+        "pcs cluster setup c na nb nc\npcs stonith sbd enable \\\n  device=/dev/x \\\n  SBD_STARTMODE=always\n"
+        'pcs stonith create f fence_sbd devices=/dev/x\npcs resource create db pgsql rep_mode=sync node_list="na nb nc" '
+        "op methods interval=0s timeout=5 promotable notify=true\npcs resource create vip IPaddr2 ip=10.0.0.5\n"
+        "pcs constraint colocation add vip with master db-clone\npcs constraint order promote db-clone then vip\n"
+    )
+    setup = read_plan(tmp_path)
+    assert setup.sbd["SBD_DEVICE"] == "/dev/x" and setup.pacemaker.orders[0].then_action == "start"
+    assert not [one for one in findings(setup)[0] if one.severity == "error"]
+
+
 def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(tmp_path: Path) -> None:
     _require_the_pair(_model(tmp_path / "site", "a.crm", CRM + DANGLING))
     setup = read_plan(tmp_path / "site")

@@ -417,13 +417,11 @@ class Cib:
 
 
 def _holds(rule: Xml.Element, test: Callable[[Xml.Element], bool]) -> bool:
-    """Return whether a rule is true, where ``test`` decides each of its expressions."""
     answers = [_holds(part, test) if part.tag == "rule" else test(part) for part in rule]
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
 
 
 def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether an expression of a rule matches the resource or operation with the attributes ``about``."""
     keys = [key for key in ("class", "provider", "type", "name", "interval") if key in part.attrib]
     one = about.get(part.tag)
     return one is not None and all(

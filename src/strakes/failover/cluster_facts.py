@@ -128,7 +128,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {
-            "the protocol": one.protocols,
+            "the protocol": () if one.block.all("stacked-on-top-of") else one.protocols,
             "the fencing": one.fencing,
             "number of hosts": str(len(one.hosts)),
             "half of the hosts": str(len(one.hosts) / 2),

@@ -150,7 +150,6 @@ class _Table:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text in a value, including the names of keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -321,7 +320,6 @@ def _is_device(path: str) -> bool:
 
 
 def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    """Yield (what is wrong, why, remedy) for each contradiction in a description."""
     if not cluster.targets:
         yield "no target is described", "", "Add at least one [[target]]."
     yield from _wrong_networks(cluster)

@@ -175,7 +175,6 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
 
 
 def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Cluster:
-    """Return a description that is inferred from the other files, for a cluster without a cluster.toml."""
     networks = tuple(_networks(setup, nodes, services))
     return Cluster(
         name="",

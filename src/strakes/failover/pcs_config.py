@@ -65,7 +65,6 @@ def _tree(text: str) -> _Line:
 
 
 def _pairs(line: _Line) -> dict[str, str]:
-    """Return the settings (NAME=VALUE) in a line and in the indented lines below it."""
     texts = [line.text.partition(":")[2], *(child.text for child in line.children)]
     return {key: value for text in texts for key, value in read_words(split_words(text), ()).settings.items()}
 
@@ -75,7 +74,6 @@ def _below(line: _Line, head: str) -> dict[str, str]:
 
 
 def _resource(builder: CibBuilder, line: _Line) -> list[str]:
-    """Add the resource, group or clone that a line describes. Return [its id], or an empty list for other lines."""
     kind, _, rest = line.text.partition(": ")
     identity = rest.split()[0] if rest.split() else ""
     if found := _RESOURCE.match(line.text):
@@ -104,7 +102,6 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
 
 
 def _operations(line: _Line) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (name, settings) from ``monitor: ID`` and the lines below, or from ``monitor interval=9s (ID)``."""
     old = _Line(line.text.partition(":")[2].strip())
     for child in (old, *line.children):
         name, _, rest = child.text.partition(" ")
@@ -144,7 +141,6 @@ def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
 
 
 def _location(builder: CibBuilder, line: _Line) -> None:
-    """Add the location in ``Resource: R`` and the lines below, or ``resource 'R' prefers node 'N' with score 9``."""
     text = re.sub(r"esource pattern(: | ')", r"esource\1regexp%", line.text)
     if found := re.match(r"resource '(\S+)' (prefers|avoids) node '(\S+)' with score (\S+)", text):
         add_location(builder, [found[1], found[2], f"{found[3]}={found[4]}"])

@@ -129,7 +129,6 @@ def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]
 
 
 def _recipients(cluster: Cluster) -> dict[str, str]:
-    """Return kind of alert -> recipient, for the kinds (mail, webhook) that the cluster configures."""
     wanted = {"mail": cluster.alerts.mail_to, "webhook": cluster.alerts.webhook_url_file}
     return {kind: recipient for kind, recipient in wanted.items() if recipient}
 
@@ -179,7 +178,6 @@ def recovery_limits(cluster: Cluster) -> tuple[int, int]:
 
 
 def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
-    """Return the NIDs of the nodes that can serve the target."""
     name, net = cluster.file_system.lnet_network, cluster.file_system.lnet
     return [f"{cluster.node(node).addresses[name]}@{net}" for node in target.nodes]
 
@@ -220,7 +218,6 @@ def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
 
 
 def _rendered(template: str, path: str, mode: int = 0o644, **given: Any) -> PlannedFile:
-    """Return the file that a template produces. An absolute ``path`` is also its path on each node."""
     text = _environment().get_template(f"{template}.j2").render(given)
     rows = text.splitlines(keepends=True)
     lines = tuple(Line(*row[3:].strip().split(" | ", 1)) for row in rows if row.startswith("#: "))

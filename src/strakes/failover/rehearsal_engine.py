@@ -118,7 +118,6 @@ class FailureEngine:
         return {name: place_of(service, snapshot) for name, service in self._services.items()}
 
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
-        """Return the CIB of an event: with the quorum and the node attributes that the cluster would then have."""
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
         # crm_simulate ignores its option --quorum if no other change is given, so the CIB sets the quorum.

@@ -60,7 +60,6 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
 
 
 def _in_use(cluster: Cluster, node: Node) -> list[Network]:
-    """Return the networks of a node that carry heartbeat, replication or client traffic."""
     serving = cluster.client_networks if not node.quorum_only else ()
     return [
         network

@@ -193,14 +193,12 @@ class Story:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
 
     def _event(self, world: World, **changes: object) -> Event:
-        """Return an event to simulate: ``changes``, and the earlier failures that still persist."""
         diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
         watched = self.policies.watched(world.room)
         known = Event(stale=world.stale, quorum=world.quorum, diskless=diskless, watched=watched)
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Apply the failure of a network, card or BMC, which leaves all nodes alive."""
         standing = self._standing(world)
         room = world.room
         islands = room.islands(standing)
@@ -214,7 +212,6 @@ class Story:
         return world, replace(step, said=said)
 
     def _watched(self, world: World) -> tuple[World, Step]:
-        """Move services away from a node whose network-monitoring agents report a lost network."""
         if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
             return world, Step()
         before = world.places
@@ -334,7 +331,6 @@ class Story:
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """Apply a partition in which one side powers off the other nodes and continues."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -430,7 +426,6 @@ class Story:
         ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Apply the loss of a node's shared disks. Their mounts can then be neither written nor unmounted."""
         place = world.state.places.get(part.target, "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))

@@ -61,7 +61,9 @@ def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
 
 
 def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
-    devices = {device.id: device for device in fencing.devices_for(setup.pacemaker, node)}
+    # fence_kdump succeeds only for a node that crashed and dumps its memory.
+    useful = (device for device in fencing.devices_for(setup.pacemaker, node) if device.agent != "fence_kdump")
+    devices = {device.id: device for device in useful}
     named = setup.pacemaker.levels_of(node)
     levels = [level for level in named if set(level) <= devices.keys()] if named else [(name,) for name in devices]
     yield from (tuple(_cut(cluster, devices[name], node) for name in level) for level in levels)

@@ -38,7 +38,8 @@ _RESERVATIONS = ("fence_scsi", "fence_mpath")
 # Fencing agents that need no pcmk_host_list, because one device can fence every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 # Fencing agents that need no monitor operation in the CIB.
-_UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
+_SBD = ("external/sbd", "fence_sbd")
+_UNMONITORED = (*_SBD, "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
@@ -63,6 +64,7 @@ def services(setup: Setup) -> Iterator[Thing]:
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
     """Yield each fencing device with its facts, except devices with ``target-role=Stopped``."""
     cib = setup.pacemaker
+    off = cib.properties.get("have-watchdog") == "false"  # sbd does not run
     for one in cib.devices:
         targets = cib.fences(one)
         hosts = one.agent in FOR_EVERY_NODE
@@ -78,7 +80,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "its nodes": targets,
             "its known nodes": [name for name in targets if name in setup.node_names],
             "number of its nodes": str(0 if hosts else len(targets)),
-            "pretends": pretends_because(one),
+            "pretends": pretends_because(one) or "needs sbd, which has no watchdog" * (off and one.agent in _SBD),
             "is needed with others": yes(_helps(setup, one)),
             "its runners": (runners := runners_of(setup, one)),
             "number of its runners": str(len(runners)),
@@ -149,7 +151,9 @@ def groups(setup: Setup) -> Iterator[Thing]:
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
-        early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount]
+        # Guides for SAP start the address first: an instance may need it before its file systems are used.
+        sap = any(one.agent.startswith("SAP") for one in members)
+        early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {
             "addresses before mounts": dict.fromkeys(early),
             "needs its order": yes(any(one.agent not in ADDRESSES for one in members)),

@@ -65,7 +65,6 @@ def commands_run(setup: Setup) -> Iterator[Command]:
 
 
 def _of_line(file: str, line: str) -> Iterator[Command]:
-    """Yield the commands in one line of a shell script."""
     words: list[str] = []
     for token in _tokens(line):
         if not set(token) <= set(";&|"):

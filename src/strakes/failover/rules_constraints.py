@@ -99,7 +99,6 @@ def orders(setup: Setup) -> Iterator[Thing]:
 
 
 def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
-    """Yield descriptions of mistakes in an order. ``against``: the order contradicts a colocation of its resources."""
     if against:
         yield f"starts {one.first} before {one.then}, on whose node it is placed"
     ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
@@ -136,7 +135,6 @@ def colocations(setup: Setup) -> Iterator[Thing]:
 
 
 def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> Iterator[str]:
-    """Yield descriptions of mistakes in a colocation."""
     (near, _), (far, _) = tie.resources
     copies = () if tie.resources[1][1] == "Promoted" else other
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))

@@ -36,7 +36,6 @@ def nids(words: list[str], *options: str) -> set[str]:
 
 
 def _mgs_servers(setup: Setup) -> set[str]:
-    """Return the NIDs of the MGS servers; empty if make-targets.sh does not make the MGS."""
     return {nid for words in made_targets(setup) if "--mgs" in words for nid in nids(words, "servicenode", "failnode")}
 
 

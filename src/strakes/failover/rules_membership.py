@@ -64,7 +64,6 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
-    """Find node ids in corosync.conf that are missing, reserved or repeated."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
     if "" in ids and setup.corosync.one("totem").get("transport", "knet") == "knet":
@@ -129,7 +128,6 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (address, owner, description of the setting) for each address in the files."""
     for node in nodes_of(setup):
         name = name_of(node) or f"node {node.get('nodeid')}"
         yield from ((address, name, f"ring{number}_addr of {name}") for number, address in links_of(node).items())

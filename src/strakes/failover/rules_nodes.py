@@ -126,7 +126,6 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
 
 
 def _commands(setup: Setup) -> Iterator[Given]:
-    """Yield the settings of ZFS, Lustre and the kernel that commands make at boot or by cron."""
     for command in commands_run(setup):
         where, words = command.file.rpartition("/")[2], command.words
         pairs = [(before, word.partition("=")) for before, word in pairwise(words) if "=" in word]
@@ -146,7 +145,6 @@ def _commands(setup: Setup) -> Iterator[Given]:
 
 
 def _mounts(setup: Setup) -> Iterator[Given]:
-    """Yield the settings in the CIB that are mount options of Lustre targets or import options of ZFS pools."""
     for one in setup.services:
         options = re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else []
         imports = [word for word in one.values.get("importargs", "").split() if "=" in word and one.agent == "ZFS"]

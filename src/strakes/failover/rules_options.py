@@ -30,7 +30,6 @@ class _Settings:
 
 
 def _parameters(one: Primitive) -> Mapping[str, Option]:
-    """Return name -> option for the parameters of a resource's agent; empty for an unknown agent."""
     if one.standard == "stonith":
         return options_of("fencing", "fence", one.agent) if options_of(one.agent) else {}
     name = f"{one.provider}:{one.agent}"
@@ -56,7 +55,6 @@ def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
 
 
 def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield (id, settings) for each block of name-value pairs in the CIB, such as meta_attributes."""
     for block in (block for tag in tags if setup.cib for block in setup.cib.root.iter(tag)):
         pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]
         yield block.get("id", ""), pairs
@@ -110,7 +108,6 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 
 
 def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
-    """Yield (settings, unknown name, similar known name or empty text) for each unknown option."""
     for settings in _all_settings(setup):
         resembling = meant if settings.complete or settings.asks else slip
         names = dict.fromkeys(name for name, _ in settings.pairs if settings.known and name not in settings.known)

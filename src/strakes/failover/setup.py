@@ -239,7 +239,6 @@ def _read_plan(directory: Path) -> Setup:
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    """Return path in the setup -> text, for files that are recognised by their content."""
     texts = {}
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
@@ -273,7 +272,6 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
 
 
 def _states(runner: Runner) -> dict[str, str]:
-    """Return path in the setup -> output of each program that shows the cluster's state, if the program works."""
     answers = {}
     for program, *words in _STATES:
         with suppress(EnvironmentLacksError, CommandTimeout):
@@ -290,7 +288,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     if built:
         cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
-    if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", texts.get(PCS_COMMANDS, "")):
+    if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b((?:.*\\\n)*.*)$", texts.get(PCS_COMMANDS, "")):
         disks = ";".join(re.findall(r"\bdevice=(\S+)", sbd[1]))
         waits = re.findall(r"\bsbd[ \t]+device[ \t]+setup\b.*?\b(msgwait-timeout=\d+)", texts[PCS_COMMANDS])
         given = [word for word in sbd[1].split() if word.startswith("SBD_")] + waits[:1]

@@ -63,7 +63,6 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
 
 
 def _fenced_nodes(cib: str) -> list[str]:
-    """Return the names of the nodes that fencing devices and fencing levels mention."""
     named = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', cib)
     levels = re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
     return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels

@@ -188,7 +188,6 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the times of watchdogs and fencing devices, and Pacemaker's time limits for fencing by each device."""
     cib = setup.pacemaker
     if setup.sbd and cib.watchdog_s > 0:
         yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", cib.watchdog_s)
@@ -223,7 +222,6 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the effective time-outs of operations, and the times for which agents themselves wait."""
     longest: Amount | None = None
     for one in setup.pacemaker.services:
         where = f"cib: {one.id}"
@@ -370,7 +368,6 @@ def _amounts(setup: Setup) -> Amounts:
 
 
 def _version(setup: Setup) -> tuple[int, ...]:
-    """Return the version of Pacemaker that wrote the CIB; (2, 1, 5) if the CIB does not say."""
     given = setup.cib.properties.get("dc-version", "") if setup.cib else ""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})", given)
     return tuple(map(int, numbers.groups())) if numbers else (2, 1, 5)

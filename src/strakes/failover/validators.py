@@ -104,7 +104,6 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 
 def _of_files(setup: Setup, files: Mapping[str, str | bytes], program: str, *words: str) -> ValidatorVerdict:
-    """Return the verdict of a program on files. ``words``: its arguments, with {} for the directory of the files."""
     with confined(files) as (place, before):
         done = run([*before, program, *(word.format(place) for word in words)], _LIMIT_S)
     return _verdict(program, replace(done, stderr=done.stderr.replace(str(place), str(setup.root))))

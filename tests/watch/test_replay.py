@@ -104,13 +104,14 @@ def test_files_with_various_separators_and_time_formats_are_read(
         ("", "the file is empty"),
         ("time,rate\n", "no row has both a time and a value"),
         ("\x1f\x8bnot gzip", "the file cannot be read to the end"),
+        ("time,rate\n" + "".join(f"20210602,{value}\n" for value in range(80)), "all rows have the same time"),
         ("time,rate,rate\n2026-01-01,1,2\n2026-01-02,2,3\n", "2 columns are called 'rate'"),
     ],
 )
 def test_other_formats_are_refused_with_the_faulty_row(tmp_path: Path, content: str, fault: str) -> None:
     (tmp_path / "year.csv").write_bytes(content.encode("latin-1"))
     with pytest.raises(BadInputError, match=fault) as caught:
-        read_series(tmp_path / "year.csv", Columns("time", "rate"))
+        replay(tmp_path / "year.csv", Columns("time", "rate"))
     assert fault != "rows cannot be read" or "'1 GiB/s'" in caught.value.why
 
 
@@ -128,6 +129,13 @@ def test_missing_values_and_a_few_unreadable_rows_are_skipped(tmp_path: Path) ->
     (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
     (series,), passed_over, impossible = read_series(tmp_path / "year.csv", Columns("time", "rate"))
     assert passed_over == 67 and len(series.values) == 33 and not impossible
+
+
+def test_a_separator_at_the_end_of_each_row_shifts_no_column(tmp_path: Path) -> None:
+    rows = "".join(f"{time},{value},7,\n" for time, value in day_rows())
+    (tmp_path / "year.csv").write_text("time,rate,latency\n" + rows)
+    (series,), *_ = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert np.median(series.values) > 700
 
 
 def test_a_negative_value_of_a_positive_series_is_named_and_left_out(tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ class Noise:
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
         """Return the detection threshold that noise exceeds with the probability ``alarms_per_value`` per value."""
         place, scale = self._laws[grade]
-        return place - scale * math.log(min(alarms_per_value * _HORIZON, _MOST_EXPECTED))
+        # Without alarms, as for values at one time, the threshold is very high, not infinite.
+        return place - scale * math.log(min(max(alarms_per_value, 1e-300) * _HORIZON, _MOST_EXPECTED))
 
 
 class Detector:

@@ -172,8 +172,9 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
                 if number > MOST_ROWS:
                     why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
-                # The first column may be an index without a name in the header.
-                row = cells[1:] if len(cells) == width + 1 else cells
+                row = cells
+                if len(cells) == width + 1:  # each row ends in a separator, or begins with an index without a name
+                    row = cells[:-1] if not cells[-1] else cells[1:]
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:
             where, remedy = f"{path}:{reader.line_num}", "Check its quotation marks."
@@ -194,10 +195,13 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
     ``worse_up``: higher values are worse.
     """
     series, passed_over, impossible = read_series(path, columns)
+    span_s = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
+    if span_s == 0 and any(len(each.times) > 1 for each in series):
+        remedy = "Join date and time into one column, such as 2026-12-31T23:59:00Z."
+        raise BadInputError("all rows have the same time", where=str(path), why=f"column {columns.time}", remedy=remedy)
     allowed = FOR_CHANCE * alarms_a_month / len(series)
     events = [event for each in series for event in changes_of(each, allowed, worse_up=worse_up)]
     learning = tuple(each.name for each in series if len(each.times) < LEARN)
-    span_s = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     return Replay(tuple(events), len(series), learning, passed_over, span_s / MONTH_S, impossible)
 

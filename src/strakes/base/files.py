@@ -51,11 +51,12 @@ def default_root() -> Path:
 
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
-    """Yield a descriptor, and close it after the body."""
+    """Yield a descriptor, and close it after the body. Ignore the error of a server (FUSE, NFS) at that moment."""
     try:
         yield descriptor
     finally:
-        os.close(descriptor)
+        with suppress(OSError):
+            os.close(descriptor)
 
 
 def owner_of(descriptor: int) -> int:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from strakes.base.files import owner_of
+from strakes.base.files import closing, owner_of
 from strakes.base.processes import lives_in_container, process_start
 from strakes.targets import child
 from strakes.targets.mountinfo import no_proc
@@ -136,16 +136,15 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
         link = error.errno == errno.ELOOP
         return NoMarker("its marker is a symbolic link" if link else f"its marker cannot be read: {error.strerror}")
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return NoMarker("its marker is not a regular file")
-        if not _trusted(owner := owner_of(descriptor)):
-            return NoMarker(f"its marker belongs to user {_name_of(owner)}")
-        text = os.read(descriptor, _MOST_MARKER_BYTES)
+        with closing(descriptor):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return NoMarker("its marker is not a regular file")
+            if not _trusted(owner := owner_of(descriptor)):
+                return NoMarker(f"its marker belongs to user {_name_of(owner)}")
+            text = os.read(descriptor, _MOST_MARKER_BYTES)
     except OSError as error:
         return NoMarker(f"its marker cannot be read: {error.strerror}")
-    finally:
-        os.close(descriptor)
     marker = _parse(text)
     if marker is None:
         return NoMarker("its marker was not written by strakes", unfinished=not text.strip())

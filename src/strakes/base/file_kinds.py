@@ -37,6 +37,7 @@ OTHER_KINDS = {
     "darshan-parser": FileKind(
         "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"
     ),
+    "darshan": FileKind("a log of Darshan", "strakes advise --darshan FILE", r"\A[1-9]\.\d\d\0"),
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
     ),
@@ -54,7 +55,7 @@ OTHER_KINDS = {
     "io500": FileKind(
         "a configuration of IO500",
         "strakes run io500 FILE",
-        r"(?mi)^[ \t]*\[[ \t]*(?:global|debug|ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]",
+        r"(?mi)^[ \t]*\[[ \t]*(?:ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]|^[ \t]*datadir[ \t]*=",
     ),
 }
 # In TOML, the first line that is neither empty nor a comment is a table, or a key with a value.

@@ -6,7 +6,10 @@ ini), in JSON for JSON objects, or in PRINTED for printed text.
 
 from __future__ import annotations
 
+import gzip
+import io
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -16,6 +19,7 @@ from strakes.base.errors import BadInputError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 from strakes.base.foreign_text import for_shell
+from strakes.base.units import format_bytes
 from strakes.interop import reader_elbencho as elbencho
 from strakes.interop import reader_fio as fio
 from strakes.interop import reader_io500 as io500
@@ -23,7 +27,7 @@ from strakes.interop import reader_ior as ior
 from strakes.interop import reader_mdtest as mdtest
 from strakes.interop.command_options import table_of
 from strakes.interop.foreign import Foreign, without_secrets_in
-from strakes.interop.reader_blocks import Block, Printed, Result, Unread, cut, json_documents, without
+from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
 # Maximum size of a result file in bytes. A larger file is not a result.
@@ -64,8 +68,8 @@ _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, Ar
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
 # Lines that IOR and mdtest print once per run.
 _ONCE = (re.compile(r"(?m)^ *Command line(?: used)? *:.*$"), re.compile(r"(?m)^ *mdtest-\S+ was launched .*$"))
-# A file with a zero byte among its first 4,096 bytes is sparse or binary, and not a result.
-_BEGINNING_BYTES = 4096
+# A file with zero bytes and without a line of text in its first 64 KiB is binary, and not a result.
+_BEGINNING_BYTES, _TEXT = 1 << 16, re.compile(rb"[ -~]{12}[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,12 @@ def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError, with the known formats, if the file has none."""
     if path.is_dir():
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
-    content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
-    if b"\0" in content[:_BEGINNING_BYTES] and not content.startswith(UTF_16):
-        raise _unknown(path, "")
+    content = _unpacked(path, read_regular(path, MOST_BYTES, remedy="Give the output file of the tool."))
+    if not content.startswith(UTF_16) and b"\0" in content:
+        # After a crash or on a full disk, a log may contain zero bytes.
+        if not _TEXT.search(content[:_BEGINNING_BYTES].lstrip(b"\0")):
+            raise _unknown(path, "")
+        content = content.replace(b"\0", b"")
     parts, results = list[tuple[str, list[Result], str]](), list[Result]()
     for part in (part for text in plain_texts(content, PRINTED) for part in _parts(text, path)):
         parts.append(part)
@@ -118,6 +125,21 @@ def read_file(path: Path) -> ResultFile:
     return ResultFile(tests, unread)
 
 
+def _unpacked(path: Path, content: bytes) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    remedy = "Unpack it with gunzip, and import the file in it."
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            content = packed.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInputError("the file cannot be unpacked", where=str(path), why=str(error), remedy=remedy) from error
+    if len(content) > MOST_BYTES:
+        why = f"unpacked, it has more than {format_bytes(MOST_BYTES)}"
+        raise BadInputError("the file is too large", where=str(path), why=why, remedy="Import parts of it.")
+    return content
+
+
 def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
     if text.lstrip("> \n")[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"the file is JSON with more than {_MOST_VALUES} values"
@@ -137,8 +159,7 @@ def _parts(text: str, path: Path) -> Iterator[tuple[str, list[Result], str]]:
             text = without(text, mine)
     for tool, block in cut(text, PRINTED):
         if any(len(set(pattern.findall(block.text))) > 1 for pattern in _ONCE):
-            why = "it mixes the lines of several programs: write the output of each to a file of its own"
-            yield tool.name if tool else "", [block.unread(why)], ""
+            yield tool.name if tool else "", [block.unread(MIXED)], ""
         elif tool and tool.read:
             yield tool.name, _read_lines(tool.name, tool.read, block, cut_line), ""
         else:

@@ -18,6 +18,7 @@ _RATE = re.compile(
     r"|Throughput MiB/s +: +\d)"
 )
 REPEATED = "the row repeats an earlier one"
+MIXED = "it mixes the lines of several programs: write the output of each to a file of its own"
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,16 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
     """Yield the rows of a CSV with a header. Truncated rows and copies of earlier rows become unread results.
 
-    ``rates``: columns of rates; rows without a rate may be equal. The last column may be missing, or contain commas
-    without quotation marks.
+    ``rates``: columns of rates; rows without a rate may be equal. A last column "command" may be missing. The last
+    column may contain commas without quotation marks.
     """
     header = next(line for line in block.lines if line.strip())
     columns, seen = header.strip().split(","), {header}
     for index, line in enumerate(block.lines):
         cells = line.strip().split(",", len(columns) - 1)
         row = dict(zip(columns, cells, strict=False))
-        if len(cells) < len(columns) - 1 and line.strip():
+        is_shifted = any(row.get(name, "")[:1].isdigit() for name in ("access", "operation"))
+        if (len(cells) < len(columns) - (columns[-1] == "command") or is_shifted) and line.strip():
             yield block.line_unread(index, "the row has fewer columns than the header")
         elif line in seen and line != header and any(number(row.get(rate, "")) for rate in rates):
             yield block.line_unread(index, REPEATED)

@@ -127,35 +127,27 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the coordinator's rates for an operation, or None if the services' rates look the same.
+    """Return the coordinator's rates for an operation, or None if rows are mixed or the services' rates look the same.
 
     ``tables``: rows of the coordinator's and the services' tables. The coordinator's total is the sum of the services'
-    totals. Rows may be mixed, because all write to the same log. Rates that match the total and a time are then used.
+    totals. Rows may be mixed, because all write to the same log.
     """
     # With --dirstats, elbencho prints the rates of directories after those of files.
     rates = [dict(reversed(table)) for table in tables]
     is_mixed = any(
         kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)
     )
+    if len({tuple(kind for kind, _ in table if kind != "end") for table in tables}) > 1 or is_mixed:
+        return None
     if len(tables) == 1:
-        return None if is_mixed else rates[0]
-    found: _Rates = {}
+        return rates[0]
     for unit in ("mib", "entries"):
-        values, totals, times_ms = (
-            [value for table in tables for kind, value in table if kind == wanted and value]
-            for wanted in (unit, f"total {unit}", "ms")
-        )
+        totals = [value for table in tables for kind, value in table if kind == f"total {unit}" and value]
         most = max(totals, default=0.0)
         is_sum = len(totals) == len(tables) and math.isclose(sum(totals), 2 * most, rel_tol=0.01)
-        if not is_sum or (len(tables) == 2 and services != 1):
-            continue
-        if not is_mixed:
+        if is_sum and (len(tables) > 2 or services == 1):
             return next((one for one in reversed(rates) if one.get(f"total {unit}") == most), None)
-        matching = {rate for rate in values for ms in times_ms if math.isclose(rate * ms / 1000, most, rel_tol=0.01)}
-        if len(matching) == 1:
-            found[unit] = matching.pop()
-    kinds = {kind for table in tables for kind, _ in table if kind.endswith(("mib", "entries"))}
-    return found if found.keys() >= {kind for kind in kinds if "total" not in kind} and found else None
+    return None
 
 
 def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from strakes.base.units import MIB, counted
 from strakes.interop.command_options import table_of
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, settings_of, time_of
-from strakes.interop.reader_blocks import REPEATED, Block, Document, Printed, Result, Unread, csv_rows
+from strakes.interop.reader_blocks import MIXED, REPEATED, Block, Document, Printed, Result, Unread, csv_rows
 
 # Name of a setting in IOR -> its name in strakes.
 _SETTINGS: Mapping[str, str] = table_of("readers")["ior"]
@@ -25,6 +25,7 @@ _MAX = re.compile(rf"{_RANK}Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 # Row of IOR's summary: operation, maximum, minimum, mean, and at least ten more columns.
 _MEAN = re.compile(rf"{_RANK}(write|read)(?:\s+\S+){{2}}\s+(\S+)(?:\s+\S+){{10,}}\s*$")
+_CUT_OFF = "the summary at the end of IOR's output is missing, so operations and repetitions may be missing"
 _MEAN_ONLY = "the file holds only the mean of the repetitions (Summary of all tests)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
 _TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
@@ -53,9 +54,10 @@ def read_text(block: Block) -> Iterator[Result]:
 def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iterator[Result]:
     rows, means, fastest = (list[tuple[str, str]]() for _ in range(3))
     columns, summary, seen = list[str](), list[dict[str, str]](), set[str]()
+    header, cells = list[str](), list[dict[str, str]]()
     for index, line in enumerate(test.lines):
         if _HEADER.match(line):
-            in_table = True
+            in_table, header = True, line.split()
         elif _SUMMARY.match(line):
             in_table, columns = False, [] if " (MiB)" in line else line.lower().split()
         elif in_table and (row := _ROW.match(line)):
@@ -63,6 +65,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
                 yield test.line_unread(index, REPEATED)
             else:
                 rows.append((row[1], row[2]))
+                cells.append(dict(zip(header, line[row.start(1) :].split(), strict=False)))
             seen.add(line)
         elif in_table and _BEGINS_ROW.match(line):
             yield test.line_unread(index, "the row is cut off")
@@ -71,14 +74,14 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
             summary.append(dict(zip(columns, line[mean.start(1) :].split(), strict=False)))
         elif most := _MAX.match(line):
             fastest.append((most[1].lower(), most[2]))
-    ranks, tasks = settings_of(facts, _SETTINGS).get("ranks"), {row["#tasks"] for row in summary if "#tasks" in row}
-    if ranks is None and len(tasks) == 1:
-        facts = {**summary[0], **facts}
-    elif tasks and str(ranks) not in tasks:
-        why = f"it mixes parts of two tests: the heading has {ranks} tasks, the summary {' and '.join(sorted(tasks))}"
+    if why := _mixed(cells, summary, facts):
         yield test.unread(why)
         return
-    found = _test(rows, facts)
+    if "ranks" not in settings_of(facts, _SETTINGS) and summary and "#tasks" in summary[0]:
+        facts = {**summary[0], **facts}
+    is_whole = any(key.startswith("command line") for key in facts)
+    ended = not is_whole or bool(fastest or means) or any(map(_SUMMARY.match, test.lines))
+    found = _test(rows, facts, *([] if ended else [_CUT_OFF]))
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
         # In a result that was copied without its rows, only IOR's summary has the rates.
         known = {operation for operation, rate in rows if number(rate)}
@@ -86,6 +89,20 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]
         rows += lacking
     yield from found or [test.unread("the test has no results")]
+
+
+def _mixed(
+    rows: Sequence[Mapping[str, str]], summary: Sequence[Mapping[str, str]], facts: Mapping[str, str]
+) -> str:
+    """Return why the rows or the summary are of several tests, or ""."""
+    sizes = {(row.get("block(KiB)"), row.get("xfer(KiB)")) for row in rows}
+    iterations = [(row["access"], row["iter"]) for row in rows if "iter" in row]
+    if len(sizes) > 1 or len(set(iterations)) < len(iterations):
+        return MIXED
+    ranks, tasks = settings_of(facts, _SETTINGS).get("ranks"), {row["#tasks"] for row in summary if "#tasks" in row}
+    if not tasks or str(ranks) in tasks or (ranks is None and len(tasks) == 1):
+        return ""
+    return f"it mixes parts of two tests: the heading has {ranks} tasks, the summary {' and '.join(sorted(tasks))}"
 
 
 def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:

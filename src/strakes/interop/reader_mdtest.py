@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 
 from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigure, number, slug, time_of
-from strakes.interop.reader_blocks import Block, Printed, Result, Unread
+from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread
 from strakes.model.portrait import Setting
 
 _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
+_COUNT = r"\(of (\d+) iterations\)"
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
 _ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dni].*)")
+_DAMAGED = re.compile(r"(?:\d\.\d+\s+\d+){2}\.\d")  # numbers of a row whose name does not match _ROW
 _VALUES = re.compile(r"[-+.,\dainf]+(?:\s+[-+.,\dainf]+)*\s*")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
 _CUT_OFF = "the last line of mdtest's output is missing, so operations may be missing"
@@ -29,21 +31,21 @@ def read_text(block: Block) -> Iterator[Result]:
     if not tables:
         times = "mdtest -Z prints times without rates; run it with -P"
         yield block.unread(times if any(map(_TIMES.match, block.lines)) else "no table of rates")
+    if len({table.search(_COUNT) for table in tables}) > 1:
+        yield block.unread(MIXED)
+        return
     for table in tables:
         if items := next((found for line in reversed(before.lines) if (found := _ITEMS.match(line))), None):
             settings |= {"ranks": int(items[1]), "items": int(items[2])}
         rows = [*_rows(table), *_trees(before, "creation"), *_trees(table, "removal")]
         before = table
-        rates: dict[str, float] = {}
-        for row in rows:
-            if isinstance(row, Unread):
-                yield row
-            else:
-                rates.setdefault(*row)
-        if not rates:
-            yield table.unread("mdtest measured nothing, or its columns are not known")
+        yield from (row for row in rows if isinstance(row, Unread))
+        known = {row for row in rows if not isinstance(row, Unread)}
+        rates = {row[0]: row[1] for row in rows if not isinstance(row, Unread)}
+        if not rates or len(known) > len(rates):
+            yield table.unread(MIXED if rates else "mdtest measured nothing, or its columns are not known")
             continue
-        count = int(table.search(r"\(of (\d+) iterations\)"))
+        count = int(table.search(_COUNT))
         commas = [COMMAS] if any(DECIMAL_COMMA.fullmatch(word) for line in table.lines for word in line.split()) else []
         note = f"each figure is mdtest's mean of {count} iterations; mdtest does not print each iteration"
         yield Foreign(
@@ -75,6 +77,8 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
                 yield table.line_unread(index, "its columns do not match the header")
             elif rate := number(values[mean], has_decimals=True):
                 yield row[1], rate
+        elif columns and _DAMAGED.search(line):
+            yield table.line_unread(index, "its operation is not known")
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:

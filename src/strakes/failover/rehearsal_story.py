@@ -60,7 +60,8 @@ class Policies:
             and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
-            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON,
+            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
+            and cib.properties.get("no-quorum-policy") != "ignore",
             names=names,
             watchers=tuple(filter(watches_network, cib.primitives)),
         )

@@ -288,9 +288,10 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     if built:
         cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
-    if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b((?:.*\\\n)*.*)$", texts.get(PCS_COMMANDS, "")):
+    commands = texts.get(PCS_COMMANDS, "").replace("\\\n", " ")
+    if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", commands):
         disks = ";".join(re.findall(r"\bdevice=(\S+)", sbd[1]))
-        waits = re.findall(r"\bsbd[ \t]+device[ \t]+setup\b.*?\b(msgwait-timeout=\d+)", texts[PCS_COMMANDS])
+        waits = re.findall(r"\bsbd[ \t]+device[ \t]+setup\b.*?\b(msgwait-timeout=\d+)", commands)
         given = [word for word in sbd[1].split() if word.startswith("SBD_")] + waits[:1]
         given += [f"SBD_DEVICE={disks}"] if disks else []
         sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]

@@ -29,7 +29,7 @@ from strakes.runs.store_files import store_error
 UNDO_LIMIT_S = 300.0
 # Seconds between two attempts.
 _AGAIN_S = 5.0
-# Seconds that the guard leaves to the drill to undo its fault.
+# Seconds after the planned end of a fault, when the guard process undoes a fault that the drill has not undone.
 _LATE_S = 5.0
 _MOST_POLL_S = 2e6  # Maximum time-out: poll(2) takes milliseconds in 32 bits.
 # Messages to the guard. _CAUSED: the fault is caused. _TRIED: the drill could not undo it, so do not try.
@@ -47,7 +47,7 @@ class Promise:
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
-            # The open file remains the record even if the owner of the store moves the file.
+            # Keep the file open, because the owner of its directory may move it.
             self._journal = open_kept(self._path, os.O_RDWR)
         except OSError as error:
             raise store_error(error, self._path) from error
@@ -78,7 +78,7 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Leave the undoing to the guard, which starts when this process has ended, and return a text about it."""
+        """Return a message that the guard process will undo the fault when this process has ended."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} tries it for at most {limit}. {self.left}"
 
@@ -97,7 +97,6 @@ class Promise:
 
 
 def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
-    """Undo the fault in an open journal, and repeat failing commands for UNDO_LIMIT_S. Raises StrakesError."""
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
@@ -126,7 +125,6 @@ def main() -> int:
 
 
 def _wait(path: Path, journal: int, within_s: float) -> bool:
-    """Wait for the end of the drill, and undo an overdue fault. Return whether the drill has tried to undo it."""
     told, drill = b"", select.poll()
     drill.register(sys.stdin, select.POLLIN)
     deadline = time.monotonic() + UNDO_LIMIT_S + within_s

@@ -78,10 +78,10 @@ def put_right(path: Path) -> str:
 
 
 def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
-    """Undo the fault in an open file, which the owner of the directory may have moved or removed.
+    """Undo the fault recorded in an open file, even if the file was moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone. ``settle``: remove
-    the file. Otherwise, the file stays, and the lock of another process is ignored after a time limit.
+    Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
+    ``settle``: remove the file afterwards. If false, keep it, and ignore another process's lock after a time limit.
     """
     with closing(_reopened(path, descriptor)) as own:
         _lock(own, None if settle else COMMAND_S)
@@ -129,7 +129,7 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
         except FileNotFoundError:
-            continue  # undone by another process
+            continue
         except OSError as error:
             raise store_error(error, path) from error
         if content:
@@ -160,7 +160,6 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 
 def _pending(path: Path, content: bytes) -> Pending:
-    """Return the fault in a file. Raises BadInputError for a damaged file."""
     record = json_document(content, path)
     try:
         owner = owner_from_record(Owner, record["owner"])

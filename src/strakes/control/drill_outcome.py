@@ -112,11 +112,11 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
 class DrillOutcome:
     """The outcome of a drill.
 
-    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: those with wrong
-    contents. ``read``: whether the files could be read back. ``unanswered``: number of files that exist although their
-    creation returned an error. ``repeated``: number of operations repeated after a lost reply. ``errors``: error ->
-    count. ``lacking``: differences of the servers that remained. ``interruptions``: when targets were unavailable, as
-    recorded by the file system.
+    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: number of acknowledged
+    files with wrong contents. ``read``: whether the files could be read back. ``unanswered``: number of files that
+    exist although their creation returned an error. ``repeated``: number of operations repeated after a lost reply.
+    ``errors``: error -> count. ``lacking``: how the servers still differ from their state before the fault.
+    ``interruptions``: periods in which targets were unavailable, as recorded by the file system.
     """
 
     line: Timeline

@@ -128,7 +128,6 @@ class RunningClients:
     def __init__(self, pair: Pair) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, _CLIENTS, _RATE_PER_S)
-        # All answers. None until the clients have ended.
         self._all: Sequence[Mapping[str, Any]] | None = None
 
     def __enter__(self) -> Self:
@@ -150,7 +149,6 @@ class RunningClients:
         self._directory.cleanup()
 
     def _answers(self) -> Sequence[Mapping[str, Any]]:
-        """Return the answers that the clients have received so far."""
         if self._all is not None:
             return self._all
         return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]

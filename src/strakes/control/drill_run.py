@@ -111,7 +111,7 @@ def play(
 
 
 class ClientsHang(MeasurementError):
-    """The clients hang although the fault was undone, or could not be undone."""
+    """Error for clients that still hang after the attempt to undo the fault, successful or not."""
 
     hang = True
 
@@ -263,8 +263,6 @@ class ConnectionWatch:
 
 
 class _Stroke:
-    """Threads that cause and undo the fault and watch the servers, while the clients work."""
-
     def __init__(
         self,
         fault: Fault,
@@ -304,7 +302,6 @@ class _Stroke:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
 
     def progress(self, now: Progress) -> None:
-        """Note the start of the clients' work at their first progress report, and when they last made progress."""
         if now.operations != self._operations:
             self._operations, self._moved_s = now.operations, time.monotonic()
         if now.name == WATCH and now.operations and not self._begun.is_set():
@@ -312,10 +309,6 @@ class _Stroke:
             self._begun.set()
 
     def end(self, within_s: float) -> None:
-        """Wait until the fault is undone, after the end of the clients.
-
-        If the drill was or is interrupted, wait at most ``within_s`` seconds, and leave the fault to the guard then.
-        """
         self._stop.set()
         self._begun.set()
         try:
@@ -337,13 +330,11 @@ class _Stroke:
             self._ended.set()
 
     def _remind(self) -> None:
-        """Say what the drill waits for while the clients make no progress."""
         while not self._ended.wait(_LOOK_EVERY_S):
             if self._operations and time.monotonic() - self._moved_s > _SILENT_S:
                 self._reminder.tell(self._whom)
 
     def _strike_and_undo(self) -> None:
-        """Cause the fault once the clients work, and undo it in time."""
         try:
             self._strike()
         finally:
@@ -359,7 +350,6 @@ class _Stroke:
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if self._stop.wait(clients_left_s):
             return
-        # Clients of a fault that stays do not come back.
         deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
         while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
@@ -409,7 +399,6 @@ class _Stroke:
 
 
 def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
-    """Return the SHA-256 of the files, or the reason why they cannot be read, such as an interrupt."""
     try:
         return read_back(str(directory), _INTERRUPTED_S if stroke.interrupted else READ_S), ""
     except StrakesError as error:
@@ -420,8 +409,6 @@ def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None,
 
 
 class _Reminder:
-    """Reports the reason of a long wait after _SILENT_S, and then every _REMIND_S."""
-
     def __init__(self, say: Say, missing: Callable[[], str]) -> None:
         self._say, self._missing = say, missing
         self._next_s = time.monotonic() + _SILENT_S
@@ -434,7 +421,6 @@ class _Reminder:
 
 
 def _lacking(fault: Fault) -> str:
-    """Return a text on how the servers differ from their state before the drill, or why that is unknown."""
     try:
         return fault.lacking()
     except StrakesError as error:
@@ -442,7 +428,6 @@ def _lacking(fault: Fault) -> str:
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:
-    """Wait for the recovery of the servers. Return a text on remaining differences, or ""."""
     deadline = time.monotonic() + fault.back_within_s
     while True:
         lacking = _lacking(fault)
@@ -460,7 +445,6 @@ def _watch_of(plan: Plan) -> ProbePhase:
 
 
 def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
-    """Return the error for hanging clients, which names those with unfinished work."""
     phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
@@ -520,7 +504,6 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
             why=why,
             remedy="Check the servers' logs; strakes failover drill shows the time line.",
         )
-    # If the fault hit no client, no client waited.
     first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
     drill = {
         "unanswered": outcome.unanswered,

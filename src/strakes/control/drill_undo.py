@@ -132,7 +132,6 @@ class MountTargets(Undo):
         return "; ".join(f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        """Return the targets that are mounted according to a command. Raises MeasurementError if the command fails."""
         if not words:
             return set()
         seen = ask(shlex.split(words), COMMAND_S)

@@ -116,7 +116,6 @@ class MetadataServerFault(Fault):
         return tuple(recoveries)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
-        """Return the numbers of sessions and of replayed journal events of a server, or None if they are unknown."""
         from strakes.targets.ceph_tool import ask_socket
 
         if self.lab is None:
@@ -138,8 +137,6 @@ class MetadataServerFault(Fault):
 
 
 class _ProcessFault(MetadataServerFault):
-    """A fault of a server process on this machine."""
-
     word: str
 
     def __init__(self, ask: Ask) -> None:

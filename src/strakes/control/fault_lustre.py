@@ -68,14 +68,12 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
             continue
         options = words[3].split(",")
         name = next((option.removeprefix("svname=") for option in options if option.startswith("svname=")), "")
-        if name:  # a client's mount has none
+        if name:
             targets.append(MountedTarget(name, words[0], words[1], tuple(options)))
     return tuple(sorted(targets, key=lambda target: (*(kind not in target.name for kind in _STARTS), target.name)))
 
 
 class _LustreFault(OneCommand):
-    """A fault of the Lustre file system of a directory. It ends when all targets serve this client again."""
-
     # Recovery may take 15 minutes, because a target waits for missing clients.
     back_within_s: ClassVar[float] = 960.0
 
@@ -89,13 +87,10 @@ class _LustreFault(OneCommand):
         self.file_system = target
 
     def lacking(self) -> str:
-        """Return a text on the targets that do not serve this client or are in recovery, or ""."""
         return " ".join(self.file_system.trouble())
 
 
 class _ServerFault(_LustreFault):
-    """A fault on the server of one target: that of --target, else the metadata target of the directory."""
-
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
         where = self.file_system.server_addresses()
@@ -129,7 +124,6 @@ class _ServerFault(_LustreFault):
         """Return the shell command that causes the fault, and the targets that it stops, in start order."""
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
-        """Return the action that mounts targets again on their server, unless another server has mounted them."""
         looks = ("cat", "/proc/mounts")
         mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
         hosts = dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
@@ -222,7 +216,6 @@ class CutClient(_LustreFault):
         self.text = f"on this client: {strike}"
 
     def _own_networks(self) -> list[str]:
-        """Return the networks in which this client has an address. Empty if lctl does not list them."""
         try:
             own = LIST_NIDS.ask(self._run)
         except StrakesError:

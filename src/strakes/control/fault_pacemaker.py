@@ -183,7 +183,6 @@ def is_served(cib: Cib, mount: Mount) -> bool:
 
 
 def _resolved(host: str) -> set[str]:
-    """Return the addresses of a host, or an empty set for an unknown host."""
     try:
         return {str(found[4][0]) for found in socket.getaddrinfo(host.strip("[]"), None)}
     except OSError:

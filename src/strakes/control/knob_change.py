@@ -31,9 +31,9 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """The values of a knob by place (None: not set). ``why``: reason for a missing place or value.
+    """Values of a tuning parameter by place, such as a server. None: the parameter is not set there.
 
-    ``unread``: the error of a server that could not be read.
+    ``why``: reason why a place or value is missing. ``unread``: the error of a server that could not be read.
     """
 
     knob: Knob
@@ -137,7 +137,6 @@ def set_values(target: Target, values: Mapping[str, str | float], *, store: Path
 
 @contextmanager
 def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJournal, Change]]:
-    """Change the knobs of the plan, and undo the changes if one of them or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
 
@@ -160,9 +159,8 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
 
 
 def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
-    """Restore all open changes, and return the failures. Later commands try these again."""
     if not _restoring.acquire(timeout=ENDING_S):
-        return []  # another thread restores them
+        return []
     try:
         done = settle(root, journal, ask=target.run)
     finally:
@@ -172,7 +170,6 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
 
 
 def _left(journal: KnobJournal) -> str:
-    """Return a text on the settings that are still changed, with their values, or ""."""
     states = [state for state in open_journals(journal.root)[0] if state.path == journal.path]
     still = [
         f"{entry.place.name_with_host} {'is' if entry.known else 'may be'} "
@@ -184,7 +181,6 @@ def _left(journal: KnobJournal) -> str:
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
-    """Return the changes, after all checks that are possible in advance. Raises StrakesError if a check fails."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
     plan = []

@@ -51,7 +51,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal that does not exist here may be open in a container. A setting with its original value is free.
+            # A missing journal may be inside a container. A setting with its original value may be changed even then.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
@@ -93,7 +93,7 @@ def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
             if _is_own(place) and _is_own(path) and _read(path).get("store") in ("?", os.path.abspath(store)):
                 found.append(from_record(KnobRecord, _read(path)))
         except FileNotFoundError:
-            continue  # removed by another process
+            continue
         except (OSError, ValueError, KeyError, TypeError) as error:
             what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
             errors.append(BadInputError(what, where=str(path), why=str(error), remedy=remedy))
@@ -111,7 +111,6 @@ def _file(place: KnobPlace) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of all records in the body: one process at a time reads and replaces them. Raises OSError."""
     os.close(open_directory(path.parent, make=0o755))
     with closing(open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -119,7 +118,6 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """Return a record. It is empty if the file is missing, and has no journal if the file is damaged."""
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
             record = json.loads(file.read(_MOST_BYTES))
@@ -131,6 +129,5 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file or directory belongs to this user and is not writable for others."""
     state = os.lstat(path)
     return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -27,11 +27,11 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# How a change was settled. unchanged: the setting already had the old value. changed by others: it had another value,
-# which stays. gone: it no longer exists. kept: the user keeps the new value.
+# Results of restoring a setting. unchanged: it already had the old value. changed by others: it had a value that
+# strakes did not set, which stays. gone: it no longer exists. kept: the user keeps the value that strakes set.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
-# Kinds of lines. will, did: before and after a change. held: keep the changes until ``strakes knobs restore``. tried:
-# an attempt did not restore all changes.
+# Kinds of lines in a journal. will, did: written before and after a setting is changed. held: keep the changes until
+# ``strakes knobs restore``. tried: an attempt to restore the settings failed for some of them.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
 
 
@@ -220,9 +220,9 @@ class KnobJournal:
         states, errors = open_journals(self.root)
         for error in errors:
             if isinstance(error, DamagedJournalError):
-                raise error  # it may have an open change of this place
+                raise error
         for state in states:
-            # A place in a held journal may be changed again. Restoring begins with the last change.
+            # A setting kept until ``strakes knobs restore`` may be changed again. The last change is undone first.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -243,7 +243,7 @@ def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesEr
         try:
             states.append(read_journal(path))
         except FileNotFoundError:
-            continue  # closed by another process
+            continue
         except StrakesError as error:
             errors.append(error)
     return tuple(states), tuple(errors)
@@ -346,7 +346,6 @@ def _is_locked(path: Path) -> bool:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock a file, and return whether that succeeded. Raises EnvironmentLacksError without support for locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

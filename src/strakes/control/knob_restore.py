@@ -115,7 +115,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     """Restore the changes of a journal whose process has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
-        return []  # another process restores them
+        return []
     try:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
@@ -129,7 +129,6 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
-    """Wait for commands of an ended process, and return those that still run and could change a setting."""
     ends_s = time.monotonic() + patience_s
     here = owner.host == socket.gethostname() and owner.this_boot
     while (left := commands_of(owner.pid, owner.started) if here else ()) and time.monotonic() < ends_s:
@@ -142,7 +141,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
-        return []  # closed
+        return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     # A copied journal can be outdated. The record has the value before the oldest open change.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
@@ -221,7 +220,6 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Remove the record of a place if all changes of the place are settled."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)

@@ -48,7 +48,7 @@ class FaultTrial:
     """The outcome of one fault on the two servers.
 
     ``switched_off``: fenced node -> seconds from the fault to the request to its BMC. ``outage_s``: longest wait of a
-    client, or None if a client got no more answers. ``told``: number of alerts.
+    client, or None if a client got no more answers. ``told``: number of alerts after the fault.
     """
 
     fault: str

@@ -65,7 +65,8 @@ Watch = Callable[[Seen, threading.Event], None]
 class Drill:
     """The parameters of a drill.
 
-    ``sessions``: as in ``watch_phase``. ``servers``: access to the servers, for their counters.
+    ``sessions``: whether each client is a libcephfs session, not a thread that uses the mount. ``servers``: access to
+    the servers, to read their counters.
     """
 
     directory: Path

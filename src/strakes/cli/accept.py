@@ -51,7 +51,7 @@ def command(
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
-    if "total_bytes" not in run.facts:  # imported runs lack this fact
+    if "total_bytes" not in run.facts:
         remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     with told_as_damage(run):
@@ -77,7 +77,6 @@ def command(
 
 
 def _attempt(what: str, write: Callable[[], object], later: str = "") -> int:
-    """Call ``write``; print an error as a remark, because the verdicts remain valid. Return the exit status."""
     try:
         write()
     except StrakesError as error:

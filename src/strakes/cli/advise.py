@@ -78,7 +78,6 @@ def command(
 
 
 def _rank(directory: Path, json: Output | None) -> int:
-    """Print the Darshan logs below a directory, longest I/O time first. Return 1 if none is readable, else 0."""
     from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)

@@ -24,8 +24,8 @@ from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 _DONE = signal.SIGUSR1  # the child sends this signal when its work is done
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Seconds that a child may take to exit after its work, if it waits in the kernel (PATIENCE_S) or for a processor. A
-# healthy child takes far less. Together with the times of strakes.runs.watchdog, at most 30 s.
+# Seconds within which a child process must exit after its work: 5 s if it waits in the kernel, 10 s if it waits for a
+# processor. A healthy child takes far less. With the limits in strakes.runs.watchdog, it takes at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 20.0  # seconds after an interrupt if a file system hangs; the documented limit for the exit is 30 s
@@ -33,7 +33,7 @@ _GIVE_UP_AFTER_S = 20.0  # seconds after an interrupt if a file system hangs; th
 # A thread that waits more often than this makes progress. Retries of a dead Lustre server wait once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# Seconds after which a call of the child itself means a dead server. Calls that may block run in other processes.
+# Seconds in a system call of the child that mean a dead file server. Long calls run in other processes.
 _DEAD_AFTER_S = 30.0
 # A watchdog reports lost servers every second. If its last report is older than this number of seconds, it hangs.
 _OLD_S = 10.0
@@ -85,7 +85,7 @@ def run_apart(
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)
-        return 128 - status  # only for signals that do not end a process
+        return 128 - status  # reached only if this process survives the signal
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
@@ -110,7 +110,7 @@ def run_apart(
     # Close the output, because the reader of a pipe waits for end of file.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
-        with suppress(OSError, ValueError, AttributeError):  # the stream is closed or was never open
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
         os.dup2(nowhere, number)
     tell(status)
@@ -118,8 +118,6 @@ def run_apart(
 
 
 class _Watch:
-    """Supervises the child from the parent."""
-
     def __init__(
         self,
         child: int,
@@ -140,20 +138,14 @@ class _Watch:
         self._patience_s = patience_s
         self._status: int | None = None
         self._is_childless = False
-        # (process, thread) that waits in the kernel -> time of its last progress, number of its waits at that time.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait(self) -> int:
-        """Wait until the child has ended or hangs. List remaining processes on standard error.
-
-        Return the child's exit status, or the negative number of the signal that ended the child.
-        """
         status = self._wait_for_the_work()
         self._wait_for_the_last()
         return status
 
     def _wait_for_the_work(self) -> int:
-        """Wait for the end of the child's work. Return the child's status, or an error's status if the child hangs."""
         interrupted_s = 0.0
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
@@ -173,12 +165,10 @@ class _Watch:
         return self._status
 
     def _is_watched(self) -> bool:
-        """Return whether the child's watchdog works and reports lost servers."""
         report = os.fstat(self._trouble)
         return report.st_size > 0 and abs(time.time() - report.st_mtime) < _OLD_S
 
     def _give_up(self, error: StrakesError) -> int:
-        """Print the error, let the child's watchdog restore settings, kill the child, and return the error's status."""
         error.where, error.why, error.remedy = self._explain()
         if isinstance(error, MeasurementError):
             waits = [wait_in_words(process, thread) for process, thread, _ in _waits((self._child,))]
@@ -196,7 +186,6 @@ class _Watch:
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
-        """Return the longest time in seconds for which a thread of these processes has made no progress."""
         now_s, still = time.monotonic(), {}
         for process, thread, times in _waits(processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
@@ -206,11 +195,10 @@ class _Watch:
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
     def _wait_for_the_last(self) -> None:
-        """Wait a limited time for the child and for descendants in the kernel. List remaining processes on stderr."""
         begun_s = time.monotonic()
         for number in commands_of(self._child, self._started):
             with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)  # a command that still runs hangs
+                os.kill(number, signal.SIGKILL)
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()
@@ -226,15 +214,14 @@ class _Watch:
             os.write(2, f"{text}the process is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
-        """Return process -> one of its threads, for the running child and for descendants that wait in the kernel."""
-        if self._is_childless:  # no descendants either, because this process adopts orphans
+        if self._is_childless:
             return {}
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
     def _next_signal(self, within_s: float) -> int:
-        """Return the next signal, or 0 if none arrives. (sigtimedwait() returns garbage after SIGSTOP and SIGCONT.)"""
+        """Return the next signal, or 0 at a time-out. sigtimedwait() returns garbage after SIGSTOP and SIGCONT."""
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):
@@ -242,10 +229,9 @@ class _Watch:
         return int.from_bytes(os.read(self._signals, _SIGNAL_BYTES)[:4], sys.byteorder)
 
     def _take(self, number: int) -> None:
-        """Handle a signal: reap ended children, stop the child and this process, or pass the signal to the child."""
         if number == signal.SIGCHLD:
             try:
-                while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child, or an adopted orphan
+                while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                     if ended[0] == self._child:
                         self._status = os.waitstatus_to_exitcode(ended[1])
             except ChildProcessError:
@@ -258,15 +244,13 @@ class _Watch:
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Return (process, thread, number of waits) for threads of these processes that wait in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
 
 
 def _relays() -> list[_Relay]:
-    """Return relays for standard output and standard error, where these are pipes or sockets."""
     outputs: dict[tuple[int, int], list[int]] = {}
     for number in (1, 2):
-        with suppress(OSError):  # the descriptor is closed
+        with suppress(OSError):
             about = os.fstat(number)
             if stat.S_ISFIFO(about.st_mode) or stat.S_ISSOCK(about.st_mode):
                 outputs.setdefault((about.st_dev, about.st_ino), []).append(number)
@@ -274,12 +258,12 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    """Thread of the parent that forwards the child's output from a pipe to the original descriptor.
+    """Thread that forwards the output of the child process from a pipe to the original descriptor.
 
     A hanging child keeps only this pipe open, so readers of the original output still get end of file.
     """
 
-    unread = False  # the reader of standard output has gone
+    unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(daemon=True)
@@ -287,14 +271,12 @@ class _Relay(threading.Thread):
         self._ours, self._of_child = os.pipe()
 
     def enter(self) -> None:
-        """Redirect the output of the calling process, the child, to the pipe."""
         for number in self._numbers:
             os.dup2(self._of_child, number)
         os.close(self._of_child)
         os.close(self._ours)
 
     def run(self) -> None:
-        """Forward until the pipe ends or the reader goes away. The child's next write then fails with EPIPE."""
         os.close(self._of_child)
         try:
             while data := os.read(self._ours, _PIPE_BYTES):

@@ -61,7 +61,7 @@ def examine() -> Iterator[MachineCheck]:
     def mpi(path: Path) -> str:
         if not path.is_file():
             raise EnvironmentLacksError("it is not built", remedy=GET_MPI)
-        with LocalEngine(path) as engine:  # starts a single rank, without mpiexec
+        with LocalEngine(path) as engine:
             hellos.append(engine.start())
         return f"{hellos[-1].engine}, {hellos[-1].mpi}, backends {', '.join(hellos[-1].backends)}"
 
@@ -84,7 +84,6 @@ def examine() -> Iterator[MachineCheck]:
 
 
 def _print(checks: Sequence[MachineCheck]) -> None:
-    """Print the missing items, grouped by reason, and the names of the present items."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for check in sorted(checks, key=lambda check: (check.state == "ok", not check.required)):
         state = check.state if check.required or check.state != "missing" else "absent"

@@ -17,7 +17,7 @@ from strakes.failover.rehearse import Rehearsal
 from strakes.failover.timeline import Timeline
 
 if TYPE_CHECKING:
-    from strakes.control.drill_outcome import DrillOutcome  # loads numpy
+    from strakes.control.drill_outcome import DrillOutcome
 
 _MOST_CLIENTS = 10  # maximum rows of a table; twice as many rows would fill a terminal of 24 lines
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -165,7 +165,6 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
 
 
 def _times(times: Spread) -> str:
-    """Return the median in seconds and, if known, its interval as text."""
     if times.interval is None:
         return f"{times.median_s:.1f}"
     return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"

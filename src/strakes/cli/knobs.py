@@ -166,7 +166,6 @@ def _meaning(knob: Knob) -> str:
 
 
 def _print_damaged() -> bool:
-    """Print the journals and records that cannot be read. Return whether there were any."""
     errors = (*open_journals(default_root())[1], *records(default_root())[1])
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)

@@ -145,7 +145,6 @@ def down_command(
 
 
 def _reported(errors: Sequence[StrakesError]) -> int:
-    """Print the errors of labs, and return the highest exit status."""
     for line in (line for error in errors for line in error.lines()):
         say(line, err=True)
     return max((error.exit_status for error in errors), default=0)

@@ -326,7 +326,6 @@ def _recover(name: str, arguments: list[str]) -> None:
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    """Return the name of the command (one or two words) in a command line, which may begin with --language."""
     if arguments and arguments[0].startswith("--language"):
         arguments = arguments[1 if "=" in arguments[0] else 2 :]
     two = " ".join(arguments[:2])
@@ -367,7 +366,6 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
-    """Print an error and the notes of its original exception ``cause``. Return the exit status."""
     notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
     for line in (*error.lines(), *notes):
         click.echo(broken(as_called(for_terminal(line)), sys.stderr), err=True)

@@ -96,7 +96,6 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 def _declared(default: object, annotation: Any) -> Field[Any] | None:
-    """Return the option or argument declared by a parameter or field, or None."""
     candidates = (default, *getattr(annotation, "__metadata__", ()))
     return next((each for each in candidates if isinstance(each, Field) and _CLICK in each.metadata), None)
 
@@ -125,12 +124,9 @@ class DefaultGroup(Group):
 
 
 class _Number(click.ParamType[Any]):
-    """A number within limits. NaN is an error."""
-
     name = "n"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. For anything else, fail with a message that states the limits."""
         try:
             number = super().convert(value, param, ctx)
         except click.BadParameter:
@@ -276,7 +272,7 @@ class OutputType(PlaceType):
         return Output(path)
 
 
-# Key in the meta data of click's context: its errors are printed at the end of a command.
+# Key in the dictionary ``meta`` of click's context for errors that are printed at the end of a command.
 FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
@@ -472,7 +468,7 @@ class Sampling(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class Amounts:
-    """Data, files and seconds of each phase. strakes chooses the values that are None."""
+    """Amount of data, number of files and seconds of each phase of a run. None: chosen by strakes."""
 
     data_per_rank: int | None = option(
         "Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
@@ -489,7 +485,7 @@ class Amounts:
 
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
-    """Return the run of --like, or None without --like. Raises BadInputError if one of ``amounts`` is given as well."""
+    """Return the stored run that --like names, or None. Raises BadInputError if any of ``amounts`` is given as well."""
     from strakes.runs.store import Store
 
     if like is not None and any(amounts):

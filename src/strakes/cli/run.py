@@ -91,12 +91,11 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
 
 
 def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Request, Sampling]:
-    """Return the request for a tool's command line, and the options updated by that command line."""
     from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
     from strakes.studies.plan_run import PlanRun
 
-    per_node = sampling.ranks_per_node  # None: one node, or the launcher decides
+    per_node = sampling.ranks_per_node
     if per_node is None and sampling.hosts and len(sampling.hosts) > 1 and sampling.ranks:
         per_node = -(-sampling.ranks // len(sampling.hosts))
     translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)

@@ -12,7 +12,7 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # seconds until a lost signal is sent again, longer than a destructor takes
+_AGAIN_S = 0.05  # seconds until a signal whose exception was dropped is sent again; a destructor takes less
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # live displays hide the cursor
 
@@ -71,5 +71,5 @@ def orderly_signals() -> Iterator[None]:
 
 def _say(text: str) -> None:
     """Write to descriptor 2. A signal handler must not use sys.stderr, whose lock the interrupted code may hold."""
-    with suppress(OSError):  # the terminal has gone
+    with suppress(OSError):
         os.write(2, text.encode())

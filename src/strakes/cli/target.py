@@ -53,7 +53,6 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
 
 
 def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
-    """Yield (label, text) of the properties that are not shown as tables."""
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
     yield "directory", facts.path

@@ -11,7 +11,7 @@ from statistics import median
 
 from strakes.watch.reading import CounterReading
 
-# Smaller clock offsets are ignored: a server and a client record the same outage up to 25 s apart.
+# Clock offsets below 30 s are ignored, because a server and its client record one outage up to 25 s apart.
 _LEAST_S = 30.0
 # Largest detected clock offset. A larger limit would match different outages of a target.
 _MOST_S = 600.0
@@ -23,12 +23,9 @@ _MOST_OUTAGES = 32
 
 @dataclass
 class _Source:
-    """Times on the clock of one source: its first reading, and the loss and return of each target."""
-
     first_s: float
     lost: dict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
     back: dict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
-    # Target -> last reading in which this server listed it.
     listed: dict[str, float] = field(default_factory=dict)
     serves: bool = False
 
@@ -37,9 +34,9 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # Ignore waits after which the client kept its state or was evicted: the server may not have restarted.
+            # The server may not have restarted if the client only reconnected or was evicted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
-                if not wait.or_earlier:  # a forgotten begin moves with each reading
+                if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)
                 self.back[wait.target].add(wait.ended_unix_s)
         if reading.serving is not None:
@@ -68,7 +65,6 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
 
 
 def _link(server: _Source, client: _Source) -> tuple[float, bool] | None:
-    """Return the smallest clock offset that explains the most outages, and whether it is precise."""
     lost, back = (
         sorted(
             at_s - seen_s
@@ -89,7 +85,6 @@ def _near(ordered: list[float], one: float) -> list[float]:
 
 
 def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tuple[float, bool]]) -> dict[str, float]:
-    """Return each source's clock offset from the majority. ``links``: (server, client) -> (offset, precise or not)."""
     began_s = {name: source.first_s for name, source in sources.items()}
     reference = next(client for _, client in links)
     known = {reference: 0.0}
@@ -101,7 +96,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # All recordings began together, so their begins give the offsets of sources without precise ones.
+        # Recordings that began at the same moment show clock offsets by their first times.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]

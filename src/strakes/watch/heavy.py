@@ -23,7 +23,8 @@ _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
 _WINDOWS = 2
-# A reported job is quiet below 25 % of the reported rate. A window below 75 % of a job's largest rate is partial.
+# The load of a job has ended when its rate is below 25 % of the reported rate. Below 75 % of its largest rate, the job
+# ran for only a part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 # A load that stays unusual for this number of windows (1,800 seconds) counts as usual from then on.
@@ -33,7 +34,10 @@ _FORGET = math.exp(-WINDOW_S / 3600)
 
 
 class HeavyJobs:
-    """Detects heavy jobs by their operations or bytes (``unit``). ``who``: word before a job name in messages."""
+    """Detector of jobs or clients that cause an unusual load.
+
+    ``unit``: what to count, operations or bytes. ``who``: word that precedes the name of a job or client in messages.
+    """
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
@@ -165,7 +169,6 @@ class HeavyJobs:
         )
         del self._rises[job]
         self._told[job], self._quiet_s[job] = event, []
-        # Omit the last window, because _count() adds it.
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             self._add_apart(job, rate, until_s - began_s)
         return event

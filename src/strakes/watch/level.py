@@ -12,8 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns each value this number of values later, to exclude values after a change. The delay grows in
-# proportion.
+# The daily and weekly pattern includes a value only 8 values later, so that values after a level shift can be left out.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05
@@ -64,7 +63,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # A gain that lasted REACH values is the usual level, so its end is reported as a loss.
+                # An improvement that lasted long is the usual level, so its end is reported as a change to the worse.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended
@@ -136,7 +135,6 @@ class LevelDetector:
 
 
 def _is_back(known: Change, change: Change) -> bool:
-    """Return whether a change undoes more than half of the previous change (``known``)."""
     return change.size * known.size < 0 and 2 * abs(change.after - known.before) < abs(known.size)
 
 

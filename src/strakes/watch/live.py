@@ -26,7 +26,7 @@ from strakes.watch.watch import Watch
 _TICK_S, _MINUTE_S = 1.0, 60.0
 # Maximum duration of a stored row in seconds. A clock step could exceed it.
 _MOST_ROW_S = 600.0
-# Seconds for which metrics show an alarm that was reported only after its end, so that a scrape sees it.
+# Prometheus reads metrics every minute or so, so an alarm that is already over is shown for 300 s.
 _NEWS_S = 300.0
 # Maximum seconds between attempts to read a source that failed.
 _SOON_S = 30.0
@@ -43,7 +43,7 @@ _MINUTES = 5
 
 @dataclass(frozen=True)
 class Break:
-    """Seconds during which this process was stopped, and step of the wall clock in seconds (negative: back)."""
+    """Interruption of this process: for how many seconds it was stopped, and by how many the wall clock was set."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -142,7 +142,6 @@ class LiveWatch:
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[str, Histogram] = {}
-        # Unfinished events; alarms that had ended when reported, each with the time until which metrics show it.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
         self._reported: Counter[str] = Counter()
@@ -165,7 +164,7 @@ class LiveWatch:
             # A due time too far ahead means that the clock was set back.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # The source adapts every_s to the cost of its readings. After an error, do not wait that long.
+                # A source that is expensive to read has a long interval. After an error, retry sooner.
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
@@ -188,7 +187,6 @@ class LiveWatch:
         self._report([*events, *self._end_minute(now_s)], now_s)
 
     def _close_earlier(self) -> None:
-        """Store an end for the previous watch's unfinished events. This watch reports those that last as new events."""
         until_s = self._kept_until_s or 0.0
         events = self._ring.events()
         if self._kept_until_s is not None:
@@ -199,7 +197,6 @@ class LiveWatch:
                 self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
 
     def _before(self, now_s: float) -> list[WatchEvent]:
-        """In the first call, return a gap event if nothing was stored for over a minute before this watch."""
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
@@ -207,7 +204,6 @@ class LiveWatch:
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
     def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
-        """Return events if the watch was stopped or the clock was set, and begin a new minute."""
         if since == NO_BREAK:
             return []
         began_s = now_s - since.stepped_s - since.stopped_s
@@ -275,7 +271,6 @@ class LiveWatch:
         if not figures and not read:
             return []
         events = []
-        # A row without latencies shows that the watch ran.
         row = RingRow(began_s, min(max(now_s - began_s, 1.0), _MOST_ROW_S), figures)
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")

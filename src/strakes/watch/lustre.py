@@ -213,7 +213,6 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
-    """Return the ratio of the parameters PREFIX + ``part`` and PREFIX + ``whole`` by PREFIX, if both exist."""
     ratios = {}
     for parameter, text in params.values.items():
         other = params.values.get(parameter.removesuffix(whole) + part, "")

@@ -71,30 +71,24 @@ class _Outage:
 
     @property
     def lasts(self) -> bool:
-        """Return whether a source still reports that the target does not serve."""
         waits = self.missing or math.inf in self.waits.values() or self.back_s is None
         return waits and not self.superseded
 
     @property
     def listed_s(self) -> float:
-        """Return when the server mounted the target that it had missed, infinite if it has not or is in recovery."""
         return math.inf if self.missing or not self.misses or self.mounted_s is None else self.mounted_s
 
     @property
     def is_directory(self) -> bool:
-        """Return whether this is the outage of a probed directory, not of a target."""
         return self.target.startswith("/")
 
     def fails_with(self, other: _Outage) -> bool:
-        """Return whether this target of a server, which was silent since, may have failed together with another."""
         return self.server == other.server and not self.misses and self.up_s <= other.down_s <= self.down_s
 
     def is_settled(self, now_s: float) -> bool:
-        """Return whether the outage ended long enough ago for all sources to report its end."""
         return self.superseded or (not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S)
 
     def unserved(self, now_s: float) -> None:
-        """Add evidence that the target does not serve now."""
         self.still_s, self.back_s = max(self.still_s, now_s), None
 
 
@@ -186,7 +180,6 @@ class Outages:
 
     @staticmethod
     def _listed(outage: _Outage, reading: CounterReading, start_s: float) -> None:
-        """Record that a server lists the target again. Clients still wait until the recovery ends."""
         if outage.mounted_s is None:
             known = outage.down_s <= start_s <= reading.time_s
             outage.mounted_s = start_s if known else outage.still_s if outage.misses else reading.time_s
@@ -270,7 +263,6 @@ class Outages:
         return outage
 
     def _is_cut_off(self, outage: _Outage) -> bool:
-        """Return whether only the client was cut off, because the target served others throughout the client's wait."""
         known = self._served.get(outage.target)
         if known is None or not outage.waits or outage.misses or outage.superseded or outage.restarted:
             return False
@@ -294,7 +286,7 @@ class Outages:
         new.sort(key=lambda outage: outage.down_s, reverse=True)
         first = new[-1]
         same = (each for each in new if each.down_s - first.down_s <= _SAME_ONSET_S or each.fails_with(first))
-        group = list({outage.target: outage for outage in same}.values())  # the oldest outage of each target
+        group = list({outage.target: outage for outage in same}.values())
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
@@ -337,10 +329,6 @@ def _shown(group: Sequence[_Outage]) -> Sequence[_Outage]:
 
 
 def _described(outages: Sequence[_Outage], one: str, several: str, *, alone: bool) -> str:
-    """Return a clause about outages, with the verb for one target or for several.
-
-    ``alone``: only the clients were cut off.
-    """
     count = f"{len(outages)} targets"
     if alone:
         what = outages[0].target if len(outages) == 1 else count
@@ -382,7 +370,6 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 
 
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
-    """Return bounds in seconds that contain the durations of all these outages. The upper bound may be infinite."""
     low_s, high_s = math.inf, 0.0
     for outage in outages:
         # Readings show the difference between clocks only to within their interval.

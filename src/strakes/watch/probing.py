@@ -149,7 +149,6 @@ class DirectoryProbe:
         return operations, [*self._failures(operations, now_s), *self._pause(operations, now_s)]
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-        """Pause the probe if its operations are slow, to spare other users; return an event for the pause."""
         for operation in operations:
             # Ignore the time that an operation was queued behind a slow one.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
@@ -294,7 +293,6 @@ class DirectoryProbe:
         return WatchEvent("gap", f"probe of {self.directory}", now_s, now_s, text, ended_s)
 
     def _make_workspace(self) -> Workspace:
-        """Create the workspace after removing files of an earlier workspace or of a killed watch."""
         if self._workspace is not None and (left := self._workspace.remove()):
             raise MeasurementError(f"the probe's workspace cannot be removed: {left[0].why}", where=left[0].path)
         self._workspace = Workspace.create(self.directory, self._run, links=False)

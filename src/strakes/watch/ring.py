@@ -51,9 +51,9 @@ class RingRow:
 
 
 class Ring:
-    """A store in a directory. ``lost``: number of rows and events that could not be written.
+    """Store of a watch in a directory. ``to_read``: open the store read-only.
 
-    ``to_read``: open the store read-only. ``damaged``: file -> number of unreadable lines when last read.
+    ``lost``: number of rows and events that could not be written. ``damaged``: file -> number of unreadable lines.
     """
 
     def __init__(self, directory: Path, *, to_read: bool = False) -> None:

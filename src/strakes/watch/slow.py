@@ -133,8 +133,6 @@ class SlowTargets:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Service times of a member (``least_s``: less one standard error), and of its peers for the same request mix."""
-
     took_s: float
     least_s: float
     others_s: float
@@ -142,8 +140,6 @@ class _Compared:
 
 @dataclass
 class _OfAll:
-    """Requests of one kind: sorted mean service times of all members, sorted mean sizes, and the number of requests."""
-
     took_s: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     requests: float = 0.0

@@ -23,9 +23,9 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# If counters identify the serving server, clients' waits (the most expensive query) are read only in every fourth
-# reading, and in the four readings after a change of the server.
-_WAITS_EACH = 4  # half the number would double the cost
+# The waiting times of clients are the most expensive query. If the counters show which server serves a target, the
+# query is made only in every fourth reading, and in the four readings after another server took over.
+_WAITS_EACH = 4  # a query in every second reading would double the cost
 _FULL_EACH_S = 120.0
 # Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
 # interval between readings grows, up to _SELDOM_S.
@@ -66,7 +66,6 @@ class LustreSource:
     parameters: tuple[str, ...]
     disks: bool
     every_s: float = 10.0
-    # Whether this is the only source for the file system.
     alone: bool = False
     _jobs_s: float = 0.0
 

@@ -78,7 +78,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Exclude these seconds from gaps: the caller reports the stop of the watch or the clock step."""
+        """Do not report these seconds as a gap between readings, because the caller reports their cause."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -110,7 +110,6 @@ class Watch:
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
     def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
-        """Return the newest counters of each member of a peer group, from all servers."""
         of_sources = self._work_of.setdefault(group, {})
         of_sources[reading.source] = (reading.time_s, work)
         newest: dict[str, Work] = {}
@@ -119,14 +118,12 @@ class Watch:
         return newest
 
     def _is_new(self, event: WatchEvent, culprit: str, reported_as: str) -> bool:
-        """Return False if the culprit is already reported under another name or unit, else True."""
         key = (event.kind, culprit)
         if event.ended_s is None:
             return self._reported_as.setdefault(key, reported_as) == reported_as
         return self._reported_as.get(key) == reported_as and bool(self._reported_as.pop(key))
 
     def _saturation(self, reading: CounterReading, shares: Mapping[str, float], words: str) -> list[WatchEvent]:
-        """Return saturations that begin or end. ``shares``: used share by name. ``words``: template of the message."""
         events = []
         for subject, share in shares.items():
             key, now_s = (reading.source, subject), reading.time_s

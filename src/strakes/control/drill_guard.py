@@ -83,7 +83,7 @@ class Promise:
         return f"the fault is not undone yet; process {self._guard.pid} tries it for at most {limit}. {self.left}"
 
     def close(self) -> None:
-        """Wait for the end of the guard. It undoes the fault unless the drill has done or tried that."""
+        """Wait for the end of the guard process, which undoes the fault if the drill has not tried to."""
         assert self._guard.stdin is not None
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()

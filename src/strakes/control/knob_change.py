@@ -71,13 +71,13 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Name of a knob -> its values after the change. ``restored``: outcomes, after the end of :func:`changed`."""
+    """Name of a setting -> its values after the change. ``restored``: results of restoring the settings."""
 
     restored: tuple[Restored, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the remarks on all knobs."""
+        """Return a text for each place or daemon whose value differs from the wanted one."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 

@@ -56,7 +56,7 @@ class Owner:
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
     def life(self) -> Life:
-        """Return whether the process is alive, dead or elsewhere."""
+        """Return whether the process is alive, dead, or on another host or in another container."""
         if self.host != socket.gethostname():
             return "elsewhere"
         if self.boot != boot_id():
@@ -80,9 +80,9 @@ class DamagedJournalError(BadInputError):
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A change of a knob in one place.
+    """A change of one setting.
 
-    ``known``: whether ``effective`` (the value after the change) was recorded. ``outcome``: "" if not settled.
+    ``known``: whether ``effective`` (the value after the change) was recorded. ``outcome``: "" until undone.
     """
 
     number: int
@@ -115,11 +115,11 @@ class JournalState:
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
-        """Return the changes that are not settled."""
+        """Return the changes of settings that still have to be undone."""
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return whether the process of the journal is alive. It locks the file until it has settled all changes."""
+        """Return whether the writer of the journal is alive (it locks the file), dead, or on another host."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
@@ -193,7 +193,7 @@ class KnobJournal:
         return journal
 
     def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
-        """Announce a change, and return its number. Raises BadInputError if another journal has changed the place."""
+        """Record a planned change and return its number. Raises BadInputError if another command holds the setting."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
@@ -205,7 +205,7 @@ class KnobJournal:
         self._file.append({"is": kind, **fields})
 
     def close(self) -> None:
-        """Remove the journal after all changes are settled."""
+        """Remove the journal when it has no change that must still be undone."""
         with locked(self.root):
             _remove(self.path)
         self.release()

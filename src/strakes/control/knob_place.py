@@ -97,7 +97,7 @@ class PlaceGoneError(MeasurementError):
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """A place of a knob. ``name``: for messages. ``host``, ``servers`` (command template): only for servers."""
+    """Place that stores a setting. ``name``: for messages. ``host``, ``servers`` (command template): for servers."""
 
     knob: str
     name: str

@@ -28,7 +28,7 @@ _AGAIN_S = 300.0
 
 @dataclass(frozen=True)
 class Restored:
-    """The outcome for one change. ``why``: explanation for users."""
+    """Result of restoring one changed setting. ``why``: explanation for users."""
 
     journal: str
     knob: str
@@ -40,7 +40,7 @@ class Restored:
 
     @property
     def done(self) -> bool:
-        """Return whether the change is settled."""
+        """Return whether the change needs no further attempt to restore the setting."""
         return self.outcome not in ("not put back", "in use")
 
     @property
@@ -137,7 +137,7 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Restore or keep all changes in a journal, last one first. Remove the journal if all are settled."""
+    """Restore or keep all changed settings in a journal, last change first. Remove the journal if none is left."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:

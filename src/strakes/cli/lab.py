@@ -171,7 +171,6 @@ def _up_command(kind: str) -> click.Command:
 
 
 def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
-    """Return the click option for a field of a lab's options. The default is shown as a user would type it."""
     settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
     whole = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
     if option.form == "flag":

@@ -299,7 +299,6 @@ def _require_limits() -> None:
 
 
 def _recover(name: str, arguments: list[str]) -> None:
-    """Restore the settings and undo the faults that killed commands left behind. Called before each command."""
     from strakes.base.files import default_root
 
     def found(*below: str) -> list[str]:
@@ -373,7 +372,6 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:
-    """Return the error to print if memory, descriptors, processes or file size reached a limit, else None."""
     text = str(error)
     if not (
         isinstance(error, MemoryError)

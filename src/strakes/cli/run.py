@@ -78,7 +78,6 @@ def command(
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request with its ranks spread over directories. Raises BadInputError if there are too few ranks."""
     if len(set(map(real_path, directories))) < len(directories):
         raise click.UsageError("A directory is given twice.")
     if len(directories) > ranks:

@@ -75,7 +75,6 @@ class Store:
 
 
 def _level(text: str) -> ServiceLevel:
-    """Parse a service level. Raises BadInputError for an operation that the probe does not do."""
     from strakes.watch.probing import OPERATIONS
 
     level = parse_service_level(text)
@@ -97,7 +96,6 @@ Levels = Annotated[
 
 
 def _runnable(text: str) -> tuple[str, ...]:
-    """Split a command into words. Raises BadInputError if it cannot be run."""
     words = words_of("--command", text)
     if shutil.which(words[0]) is None:
         raise BadInputError(f"{text!r} is not a command that can be run; give a program, such as /usr/bin/logger")
@@ -246,7 +244,6 @@ def report_command(
 
 
 def _spare(output: Output | None, *used: Path) -> None:
-    """Raise BadInputError if the output would overwrite an input file in ``used``."""
     if output is not None and output.path is not None:
         path = real_path(output.path)
         if any(path == place or (place.is_dir() and path.parent == place) for place in map(real_path, used)):

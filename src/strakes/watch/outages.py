@@ -94,8 +94,6 @@ class _Outage:
 
 @dataclass(frozen=True)
 class _Served:
-    """A target that a server lists: times of its last reading, its counters' start and its last recovery's end."""
-
     server: str
     seen_s: float
     start_s: float
@@ -241,11 +239,6 @@ class Outages:
             outage.back_s = max(outage.back_s or 0.0, ended_s + wait.within_s)
 
     def _ongoing(self, target: str, unserved_s: float, served_s: float) -> _Outage | None:
-        """Return the target's open outage, or None if it ended well before ``unserved_s``.
-
-        ``served_s``: time since which the source of this report saw the target serve again, infinite if it did not. A
-        source is compared with itself, because others may be silent, notice the end later, or have another clock.
-        """
         outage = self._open[target]
         if math.isinf(served_s) and not outage.lasts:
             served_s = outage.back_s or math.inf
@@ -345,7 +338,6 @@ def _clients(outages: Sequence[_Outage]) -> str:
 
 
 def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: bool) -> WatchEvent:
-    """Return the event with its end and the bounds of its duration, which targets that returned together share."""
     shown = sorted(_shown(group), key=lambda outage: outage.back_s or now_s)
     together: list[list[_Outage]] = []
     for outage in shown:

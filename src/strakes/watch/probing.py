@@ -227,7 +227,6 @@ class DirectoryProbe:
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
 
     def _failures(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-        """Return an event when operations begin to fail, and the same event with its end when they no longer fail."""
         failed = [operation for operation in operations if not operation.acknowledged]
         if failed and self._failing is not None:
             self._failing = (self._failing[0], self._failing[1] + len(failed), now_s)

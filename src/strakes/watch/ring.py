@@ -139,7 +139,6 @@ class Ring:
                 remove_kept(oldest)
 
     def _read(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = 1 << 40) -> Iterator[T]:
-        """Yield the parsed lines that begin in the last ``most_bytes`` of a file."""
         damaged = 0
         for line in _lines(path, most_bytes):
             try:

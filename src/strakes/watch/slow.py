@@ -145,7 +145,6 @@ class _OfAll:
     requests: float = 0.0
 
     def others_s(self, done: OfKind) -> float:
-        """Return the other members' median service time in seconds, scaled up if requests in ``done`` are larger."""
         size = done.moved / done.requests
         others_size = _median_without(self.sizes, size)
         larger = max(1.0, size / others_size) if others_size else 1.0

@@ -33,7 +33,6 @@ _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 
 def _spent_s() -> float:
-    """Return the processor seconds of this process and its finished children."""
     return sum(os.times()[:4])
 
 
@@ -197,7 +196,6 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return the time of the reading that showed the last change of a target's server, or 0.0 if none did."""
         before, since = self._numbers.get(target, (number, 0.0))
         self._numbers[target] = (number, since if number == before else time_s)
         return self._numbers[target][1]

@@ -280,7 +280,6 @@ class _Stroke:
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
         self._end_clients, self._reminder = end_clients, _Reminder(say, missing)
-        # The object of the present wait, the clients' number of operations, and the time when that number last grew.
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
         self._ahead_s = 0.0
@@ -317,7 +316,7 @@ class _Stroke:
             self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
-            # Wait for the cause: a fault that was caused after its undoing would stay.
+            # Wait for the command that causes the fault. If it ended after the undoing, the fault would stay.
             self._caused.wait()
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()

@@ -22,10 +22,9 @@ from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 
-# Lock of the thread that restores settings: the main thread or, if that is blocked, the watchdog.
+# Only one thread restores settings: the main thread or, if that is blocked, the watchdog.
 _restoring = threading.Lock()
 
-# Knobs to change, with their new values and places.
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 

@@ -51,9 +51,7 @@ class HeavyJobs:
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
-        # Reported job -> begin times of its latest run of quiet windows.
         self._quiet_s: dict[str, list[float]] = {}
-        # Job -> its load while reported as heavy, and for how many seconds.
         self._apart: dict[str, tuple[float, float]] = {}
 
     @property

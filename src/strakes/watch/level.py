@@ -31,7 +31,6 @@ class LevelDetector:
         self._name, self._scale, self._worse_up = name, scale, worse_up
         self._changes = Detector(0.0)
         self._rhythm: Rhythm | None = None
-        # Unix times of the latest values, and the number of all values.
         self._times: deque[float] = deque(maxlen=16 * REACH)
         self._count = 0
         self._waiting: deque[tuple[float, float]] = deque(maxlen=LEARN)

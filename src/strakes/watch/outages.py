@@ -51,13 +51,11 @@ class _Outage:
     back_s: float | None = None
     # Time when a server listed the target again: the target was mounted, and its recovery began.
     mounted_s: float | None = None
-    # Number of the server's readings without the target; whether the last one lacked it or reported its recovery.
     misses: int = 0
     missing: bool = False
     # Client (source) -> time when its wait ended, infinite while it waits.
     waits: dict[str, float] = field(default_factory=dict)
     sure: bool = False
-    # The target has a newer outage.
     superseded: bool = False
     evicted: bool = False
     # A client replayed its requests, which it does only after a restart of the server.
@@ -132,7 +130,6 @@ class Outages:
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:
-            # If a client has forgotten when its previous wait began, that wait belongs to the outage that is over.
             if not (wait.or_earlier and wait is not newest[wait.target] and wait.target in self._closed_s):
                 self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
@@ -143,7 +140,6 @@ class Outages:
             recovered_s = reading.recovered.get(target)
             first = _Served(reading.source, now_s, counted_s, recovered_s, requests, now_s)
             known = self._served.get(target, first)
-            # Unreadable counters have no start time, so keep the known one.
             start_s, recovered_s = counted_s or known.start_s, recovered_s or known.recovered_s
             recovers, outage = target in reading.recovering, self._open.get(target)
             # Restarted counters mean a remount if the target was missing, or is or was in recovery. Else an operator

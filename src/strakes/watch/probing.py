@@ -42,7 +42,6 @@ _DRAINED_S = 2.0
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors on creating a file that other users of the file system would also get.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
-# Placeholder for the kind of the first operation until it is known.
 _ANY = ""
 
 
@@ -107,18 +106,15 @@ class DirectoryProbe:
         self._mount, self._test = MountCheck(directory), CreateTest(directory)
         self._stack: ExitStack | None = None
         self._probe: Probe | None = None
-        # The current workspace, or the previous one while its files may still exist.
         self._workspace: Workspace | None = None
         self._again_s = self._mounted_s = 0.0
         self._stopped_s = -math.inf
         self._refused = False
         self._gap: WatchEvent | None = None
-        # While operations fail: the event, the number of failed operations, and the time of the last failure.
         self._failing: tuple[WatchEvent, int, float] | None = None
         self._control = Control()
         # Kinds of operation whose last operation was slow.
         self._slow: set[str] = set()
-        # Kind of operation -> due time of the next one; kind of operation -> due time of the one that hangs.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf
@@ -255,7 +251,6 @@ class DirectoryProbe:
             if why_not := self._mount.why_not():
                 self._test.forget()
                 raise EnvironmentLacksError(why_not)
-            # Creating the workspace raises other errors again, so ignore them here.
             self._refused = self._test.run() in _REFUSALS
             with interrupts_deferred():
                 workspace = stack.enter_context(self._make_workspace())
@@ -284,7 +279,6 @@ class DirectoryProbe:
             self._again_s = now_s
         self.missed += 1
         known, event = self._gap, self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
-        # The begin of the event is reported with the first reason, the end with the last one.
         self._gap = replace(known or event, evidence={"why": why})
         return [] if known else [self._gap]
 

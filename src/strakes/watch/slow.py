@@ -40,7 +40,6 @@ class SlowTargets:
         self._group = group
         self._first: tuple[float, Mapping[str, Work]] | None = None
         self._deviations: dict[str, deque[float]] = {}
-        # Member -> begin and service times of each window of its present run of slow windows.
         self._slow_for: dict[str, list[tuple[float, _Compared]]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}

@@ -39,13 +39,11 @@ class Watch:
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
         # Peer group -> source -> (time, counters). A peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
-        # "SERVER DISK" -> target.
         self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        # (kind, slow target or heavy job) -> name or unit under which its unfinished event was reported.
         self._reported_as: dict[tuple[str, str], str] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:

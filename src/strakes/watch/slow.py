@@ -1,10 +1,9 @@
 """Find slow targets: service time per request, compared with the peer group and with the past of the target.
 
-Only the service time counts, not the number of requests. To compare equal mixtures of requests, the peers' times are
-weighted by the target's mixture, and larger requests may take longer in proportion. A slow target exceeds the bound in
-several consecutive windows. The confidence follows from the number of such sequences in the peer group that did not
-exceed the bound, so windows need not be independent. If the counters report the variance of service times, one standard
-error is subtracted.
+The number of requests does not matter. The times of the peers are weighted by the target's mixture of requests, and
+larger requests may take longer in proportion. A slow target exceeds the bound in several consecutive windows. The
+confidence follows from the number of equally long sequences in the peer group below the bound, so windows need not
+be independent. One standard error is subtracted if the counters report the variance of service times.
 """
 
 from __future__ import annotations

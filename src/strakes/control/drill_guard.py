@@ -37,7 +37,7 @@ _CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
-    """The obligation to undo a fault. Its record and its guard process exist before the fault is caused."""
+    """Guarantee that a fault is undone, by a record on disk and a guard process that exist before the fault."""
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard. If this raises StrakesError, do not cause the fault.

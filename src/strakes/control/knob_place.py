@@ -112,7 +112,7 @@ class KnobPlace:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return the identity of the place, which does not depend on the command for access."""
+        """Return a key that identifies the setting, whichever command reads it."""
         words = self.read_words if self.answer != "lctl" else ()
         return (self.host, self.file, self.name if not self.file else "", words)
 

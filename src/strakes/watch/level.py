@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The daily and weekly pattern includes a value only 8 values later, so that values after a level shift can be left out.
+# Number of values after which the daily pattern learns a value, to leave out level shifts. Delays grow in proportion.
 _LEARNED_AFTER = 8
 # Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05

@@ -26,7 +26,7 @@ from strakes.watch.watch import Watch
 _TICK_S, _MINUTE_S = 1.0, 60.0
 # Maximum duration of a stored row in seconds. A clock step could exceed it.
 _MOST_ROW_S = 600.0
-# Prometheus reads metrics every minute or so, so an alarm that is already over is shown for 300 s.
+# Metrics show an alarm that is already over for 300 s. Prometheus reads them every minute by default.
 _NEWS_S = 300.0
 # Maximum seconds between attempts to read a source that failed.
 _SOON_S = 30.0
@@ -43,7 +43,7 @@ _MINUTES = 5
 
 @dataclass(frozen=True)
 class Break:
-    """Interruption of this process: for how many seconds it was stopped, and by how many the wall clock was set."""
+    """Seconds for which this process was stopped, and seconds by which the wall clock was set (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0

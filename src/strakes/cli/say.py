@@ -24,7 +24,7 @@ def as_called(text: str, called: str = _CALLED) -> str:
     >>> as_called("strakes cannot see it. Next: strakes survey DIR", "./strakes")
     'strakes cannot see it. Next: ./strakes survey DIR'
     """
-    return re.sub(rf"(?<![\w./-])strakes(?= (?:{_COMMANDS})\b)", lambda _: called, text) if called else text
+    return re.sub(rf"(?<![\w./-])strakes(?= (?:{_COMMANDS}|--help)\b)", lambda _: called, text) if called else text
 
 
 def say_text(text: str, *, err: bool = False) -> None:

@@ -29,7 +29,8 @@ class NotUnderstoodError(MeasurementError):
 
 def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
     """Return the error for an output ``text`` of the command ``tool`` in an unknown form."""
-    what, where = f"the output of {tool} is not understood", repr(text[:200]) if text else ""
+    shown = text[:200] if text[:200].isprintable() else text[:20]
+    what, where = f"the output of {tool} is not understood", repr(shown) if text else ""
     remedy = "Please report this output with the version of the file system."
     return NotUnderstoodError(what, where=where, why=why, remedy=remedy)
 

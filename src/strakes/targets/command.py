@@ -140,7 +140,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(outputs[1]) or "it printed nothing until then",
+                why=_last_line(outputs[1]) or _last_line(outputs[0]) or "it printed nothing until then",
                 remedy="A server may be down or overloaded. Check the servers, then try again.",
             )
         return Completed(tuple(argv), status, *outputs)

@@ -11,9 +11,9 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import real_path
-from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.cli.options import DIRECTORY, Sampling, argument, command_named
+from strakes.cli.say import say
 
 if TYPE_CHECKING:
     from strakes.survey.request import Request
@@ -100,7 +100,7 @@ def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling) -> tuple[Req
     translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)
     head = f"Unlike {tool}:"
     for index, note in enumerate(translated.notes):
-        click.echo(for_terminal(f"{head if index == 0 else ' ' * len(head)} {note}"), err=True)
+        say(f"{head if index == 0 else ' ' * len(head)} {note}", err=True)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         sampling = replace(sampling, budget_s=max(sampling.budget_s, translated.budget_s))

@@ -62,9 +62,7 @@ def command(
     from strakes.studies.against import Against as Pair
     from strakes.studies.registry import NAMES, studies, study_named
 
-    if name == "list":
-        if directory is not None:
-            raise BadInputError("strakes study list takes no further words", where=str(directory))
+    if name == "list" and directory is None:
         for study in studies():
             label = f"{study.name:<20} {study.source}  "
             say_sentence(label + study.question, indent=len(label))

@@ -10,7 +10,7 @@ from strakes.base.foreign_text import without_secrets
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
 # Maximum characters of a secret. The text is searched for secrets this far beyond the cut, because a secret such as
-# USER:PASSWORD@ is only recognised by its end.
+# USER:PASSWORD@ is only recognised by its end. With half the number, a longer secret would show its beginning.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 

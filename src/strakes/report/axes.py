@@ -13,7 +13,7 @@ from strakes.model.portrait import Figure, Reference
 
 # Maximum number of ticks. The labels of twice as many would overlap.
 MOST_TICKS = 9
-# A log axis with fewer powers of ten than this also has ticks between them. With 2, it could have only two labels.
+# A log axis with fewer powers of ten than this also has ticks between them. With half, it could have only two labels.
 FEWEST_TICKS = 4
 
 # Minimum share of the x axis that the run's own points cover, if a published range of values widens the axis.

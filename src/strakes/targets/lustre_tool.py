@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.units import counted
-from strakes.targets.answers import not_understood
+from strakes.targets.answers import NotUnderstoodError, not_understood
 from strakes.targets.command import Command, CommandTimeout, Completed, Runner
 from strakes.targets.target import said
 
@@ -171,6 +171,8 @@ class Answers:
     def __init__(self, run: Runner) -> None:
         self.run = run
         self.notes: list[str] = []
+        self.misread = False
+        """Whether an output was in an unknown form."""
         self._silent: set[str] = set()
 
     def get(self, command: Command[T], otherwise: T) -> T:
@@ -182,6 +184,7 @@ class Answers:
         except StrakesError as error:
             if isinstance(error, CommandTimeout):
                 self._silent.add(command.argv[0])
+            self.misread |= isinstance(error, NotUnderstoodError)
             self.note(error)
             return otherwise
 

@@ -86,6 +86,15 @@ def test_a_machine_without_lctl_reports_no_interruption() -> None:
     assert not lustre.interruptions() and not lustre.trouble()
 
 
+def test_noise_of_lctl_is_reported_because_dead_servers_cannot_be_noticed() -> None:
+    def noise(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        return Completed(tuple(argv), 0, "\0\x01\udc80" * 2000, "")
+
+    place = Path("/mnt/labfs")
+    (sentence,) = LustreTarget(place, mount(place), runner=noise).trouble()
+    assert sentence.startswith("Dead servers cannot be noticed") and len(sentence) < 500
+
+
 @pytest.mark.parametrize("text", ["", "FULL", "current_state: FULL", "current_state: FULL\nstate_history:\n - [ x ]"])
 def test_states_of_another_form_are_not_understood(text: str) -> None:
     with pytest.raises(NotUnderstoodError):

@@ -163,7 +163,7 @@ def _ior(text: str, tests: list[Foreign]) -> _Figures:
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # Without such lines, use the rows of the result table, or else of the summary table.
+    # Without lines of Max Write and Max Read, use the rows of the result table, or else of the summary table.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )

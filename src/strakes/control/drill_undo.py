@@ -100,8 +100,8 @@ class MountTargets(Undo):
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        Raises MeasurementError for the first failure, after all targets were tried. Also raises it if a target is not
-        mounted on its usual server and another server, which may have mounted it, does not answer.
+        Raises MeasurementError for the first failure, after all targets were tried. A target that its usual server has
+        not mounted is also a failure if another server does not answer, because that server may have mounted it.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []

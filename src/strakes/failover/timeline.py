@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# A wait is an outlier if it is _APART times as long as the next shorter wait, or _FAR_BEYOND times as long as the
-# longest of at least _ENOUGH waits before the fault. In recordings, these factors are at most 2.2 and 7 for clients
-# that were not hit, and at least 12 and 64 for clients that were hit.
+# A wait is an outlier if it is _APART times as long as the next shorter wait (in recordings: at most 2.2 for clients
+# that were not hit, at least 12 for clients that were hit), or _FAR_BEYOND times as long as the longest of at least
+# _ENOUGH waits before the fault (at most 7; at least 64).
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 # Shortest wait, in seconds, that can be an outage.
 _LEAST_S = 0.5
@@ -244,7 +244,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # For a wait that began with the fault, test its length; otherwise test also its distance from the fault.
+        # Test the length of each wait. If the wait did not begin with the fault, test its distance from the fault, too.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True

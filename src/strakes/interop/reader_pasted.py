@@ -36,8 +36,8 @@ _BEGINNING = 1 << 20
 def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
     """Yield the text of a file as the tool printed it: without prefixes of lines, colours and foreign line ends.
 
-    If several programs printed at the same time, yield the text of each, with empty lines in place of the others'.
-    Raises BadInputError if there are too many.
+    If several programs printed at the same time, yield one text for each program, in which the lines of other programs
+    are empty. Raises BadInputError if there are too many programs.
     """
     text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
     text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))

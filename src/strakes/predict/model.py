@@ -109,7 +109,7 @@ class Model:
         return bounds
 
     def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of an upper bound of the log rate: growth as in the last step, but at most linear."""
+        """Return random draws of an upper bound of the log rate: growth as in the last step, linear at most."""
         last = self._scales[-1]
         steepest, per_scatter = steepest_of(self._scales, self._rates)
         exponent = np.minimum(

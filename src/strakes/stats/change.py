@@ -21,7 +21,7 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Number of values before the first test. With 30, the standard error of the scale is 21% instead of 15%.
+# Number of values before the first test. The standard error of the scale is then 15%; with 30 values it would be 21%.
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}

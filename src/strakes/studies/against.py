@@ -41,7 +41,7 @@ class Against(Study):
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Cells:
-        """Return a cell for each side and cell of the inner study. Skipped cells are returned once."""
+        """Return each cell of the inner study once for each side, but a skipped cell only once."""
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 yield replace(cell, study=self.name)

@@ -194,7 +194,7 @@ class MetadataOps(Study):
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return groups of mdtest's six operations in separate directories: by ranks, most first (figure 7)."""
+        """Return the means of figure 7: by number of ranks (largest first), of mdtest's six operations."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]

@@ -130,7 +130,7 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return, for each study, the budgets that would answer its next open question and all of them.
+    """Return two budgets for each study: for its next open question, and for all its open questions.
 
     ``budgets``: result of :func:`budgets_of`. ``left``: indices of the open questions.
     """

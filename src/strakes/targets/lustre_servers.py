@@ -226,7 +226,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     of_servers, unread = server_counters(ways, name.file_system)
     for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Only root may read the counters of this node; without --servers, no other node is read.
+    # Without --servers, only this node's counters can be missing (only root may read them), and they are no error.
     return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 

@@ -24,7 +24,7 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
-# Maximum duration of a stored row in seconds. A clock step could exceed it.
+# Maximum duration of a stored row in seconds. A row that seems longer comes from a clock step.
 _MOST_ROW_S = 600.0
 # Metrics show an alarm that is already over for 300 s. Prometheus reads them every minute by default.
 _NEWS_S = 300.0

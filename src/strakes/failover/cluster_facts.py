@@ -125,11 +125,17 @@ def settings(setup: Setup) -> Iterator[Thing]:
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
     """Yield each DRBD resource; its facts are its options, and deduced values such as the number of its hosts."""
+    names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {
             "the protocol": () if one.block.all("stacked-on-top-of") else one.protocols,
             "the fencing": one.fencing,
+            "unknown resync-after": [
+                text
+                for text in one.all_values("disk", "resync-after")
+                if text.partition("/")[0] not in names and not text.lstrip("-").isdigit()
+            ],
             "number of hosts": str(len(one.hosts)),
             "half of the hosts": str(len(one.hosts) / 2),
             "is mounted on both nodes": yes(setup.mounts_on_both_nodes),

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -47,8 +46,9 @@ bool is_of_another_run(int directory, std::string_view path) {
     std::array<char, 4096> text{};
     const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
     const std::string run = "\"run\": \"" + std::string(name.substr(kPrefix.size())) + '"';
-    return std::string_view(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))).find(run) ==
-           std::string_view::npos;
+    // If the marker cannot be read, the first phase reports why.
+    return size > 0 &&
+           std::string_view(text.data(), static_cast<std::size_t>(size)).find(run) == std::string_view::npos;
 }
 
 Workspace::Fault exists_or_fails(const std::string& id, int error) {

@@ -31,8 +31,8 @@ Verdict = Literal["met", "missed", "at its bar", "too noisy", ""]
 def bar_of(peer: str, work: Work, operation: str) -> float | None:
     """Return the smallest allowed ratio of the engine's rate to the peer's, or None if there is no bar.
 
-    Bars are fixed before anything is measured. For short calls, the engine must be faster. It must be equally fast if
-    copying in the kernel, or a device, hides the overhead of programs.
+    Bars are fixed before anything is measured. For short calls, the engine must be faster. Where time in the kernel or
+    the device hides the overhead of programs, it must be equally fast.
     """
     if peer in (FLOOR, LOOP):
         if work.kind == "data" and work.transfer_bytes != 4 * KIB:

@@ -55,7 +55,7 @@ class Cost:
         return self.nodes * self.ranks_per_node
 
     def missed(self) -> list[str]:
-        """Return a message for each missed limit. Limits apply up to 500 nodes and 10,000 ranks."""
+        """Return a message for each missed limit. Above 500 nodes or 10,000 ranks, nothing is checked."""
         naming_s = self.naming_s or 0
         bars = (
             (self.startup_s < 15, f"start-up took {self.startup_s:.1f} s, not less than 15 s"),

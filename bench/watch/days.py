@@ -193,7 +193,7 @@ def _after(acts: tuple[Act, ...]) -> float:
 
 
 def days(seed: int) -> list[Day]:
-    """Return the days of a seed."""
+    """Return the simulated days that a random seed generates."""
     made: list[Day] = []
 
     def told(name: str, first: tuple[float, float], *plans: Plan, **settings: object) -> None:

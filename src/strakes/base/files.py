@@ -412,7 +412,7 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # Links that form a circle have no target, so replace one.
+    with _directory(path.parent) as directory:  # A circle of links leads to no file, so replace a link.
         _replace(path.name, content, None, directory)
 
 

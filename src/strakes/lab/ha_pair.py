@@ -203,7 +203,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a Pacemaker cluster does not serve, or "". ``command``: prefix of a command on one of its nodes."""
+    """Return why a Pacemaker cluster is not in service, or "". ``command``: prefix of a command on one of its nodes."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why

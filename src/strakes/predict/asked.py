@@ -17,7 +17,7 @@ _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
 # Maximum ratio of requested to measured size. Forecasts were checked up to a ratio of 150.
 _FURTHEST = 1000
-_MOST_CAPACITY = 1e18  # Operations or bytes per second: above every real system, and finite as a float.
+_MOST_CAPACITY = 1e18  # Upper limit of rates, in operations or bytes per second, above those of every real system.
 # (table, key) in a file of limits -> (limited component, unit of the limited rates).
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),

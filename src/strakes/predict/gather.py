@@ -127,7 +127,7 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
 
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return a figure's measurement in a cell, with the device's busy share, or None if only pilots ran."""
+    """Return a figure's measurement in a cell and the busy share of the device. Return None if only pilots ran."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     ranks = max(1, cell.plan.ranks)

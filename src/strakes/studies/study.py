@@ -21,8 +21,8 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least 0.5 s that create files last up to twice the phase length, so that faster reads and removals of
-# these files last one phase length.
+# If the phase length is at least 0.5 s, phases that create files may last twice as long. There are then enough files
+# for faster reads and removals to last one phase length.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.

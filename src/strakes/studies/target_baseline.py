@@ -98,7 +98,7 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the claim that a target reaches at least 0.8 of the other targets' median rate, for each target."""
+        """For each target, return the claim that it reaches at least 0.8 of the median rate of the other targets."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:

@@ -33,8 +33,8 @@ from strakes.targets.description import Description, Striping
 
 # Maximum share of the free space that strakes ever fills.
 FREE_SHARE = 0.8
-# Maximum share of the free space that strakes plans to fill by default. On XFS, writes of 1 MiB were four times slower
-# in successive plans that each filled 70 % of the space than in a single plan, or in plans that filled 20 %.
+# Maximum share of the free space that strakes fills by default. On XFS, writes of 1 MiB were four times slower if
+# several plans in a row each filled 70 % of the space. One such plan, and plans that filled 20 %, were not slower.
 CHOSEN_SHARE = 0.25
 # Maximum data of a plan as a share of the available memory, because the page cache holds the data.
 MEMORY_SHARE = 0.25

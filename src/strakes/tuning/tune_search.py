@@ -149,7 +149,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return the values of a setting in the runs that confirm the winner, by block (round of trials)."""
+        """Return the rates that were measured with a setting to confirm the winner, by block (round of trials)."""
         return {
             result.block: result.value
             for result in self.told

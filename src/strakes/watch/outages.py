@@ -155,7 +155,7 @@ class Outages:
                 outage = self._begin(target, now_s, known.seen_s, down_s, sure=True)
             if outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
-                    # The counters did not restart, so the earlier reading without the target was incomplete.
+                    # The counters went on, so the target had not stopped: the earlier reading only failed to list it.
                     del self._open[target]
                     outage = None
                 else:

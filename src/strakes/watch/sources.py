@@ -139,7 +139,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # fullness() starts a process, so call it rarely if a probe shows whether the file system answers.
+            # fullness() starts a process. If a probe shows that the file system answers, call fullness() rarely.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s

@@ -11,14 +11,14 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.processors import other_programs
 from strakes.base.units import counted
 from strakes.model.cell import Cell
-from strakes.model.place import Place
+from strakes.model.place import PLAIN, Place
 from strakes.model.portrait import SkippedCell
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.runs.run import Run
 from strakes.stats.interval import median
-from strakes.studies.study import Pilot
+from strakes.studies.study import Context, Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.pilot import (
     NO_PILOT,
@@ -29,9 +29,10 @@ from strakes.survey.pilot import (
     smallest_plan,
     with_write_back,
 )
-from strakes.survey.preparation import choose_cells, make_context, room_of, team_size, why_left_out
+from strakes.survey.preparation import choose_cells, chooses_phases, make_context, room_of, team_size, why_left_out
 from strakes.survey.request import ProgressDisplay
-from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
+from strakes.survey.session import BESIDE, LIMIT_FACTOR, Session, shortest_limit_s, visit_cell
+from strakes.survey.verdicts import visit_s
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
 
@@ -43,6 +44,9 @@ _PILOTS = 2
 # Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median. With
 # half, it would.
 _SMALLEST_PILOTS = 3
+# Trials with the chosen amounts: their positions among all, by expected duration. One extreme of three does not change
+# the median.
+_REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50
 
@@ -102,6 +106,10 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         session.description = session.target.describe()
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
+    if chooses_phases(request, context) and pilot != NO_PILOT:
+        pilot = session.pilot = _sustained(session, cells, context)
+        context = make_context(request, facts, pilot, room, session.description)
+        cells, skipped = choose_cells(request, context)
     if not cells:
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         if choose_cells(request, replace(context, max_bytes=_AMPLE, max_items=_AMPLE))[0]:
@@ -185,11 +193,37 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
-def _piloted(session: Session, cell: Cell) -> Visit:
+def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
     while True:
-        visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
+        limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
+        visit = visit_cell(session, cell, "pilot", 0, limit_s)
         if visit.ended != "yielded":
             return visit
+
+
+def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
+    """Return the pilot's rates, reduced if trials with the chosen amounts take longer than these rates predict.
+
+    The pilot writes for half a second, which servers may take into their memory faster than they can keep up.
+    """
+    pilot = context.pilot
+    phases_s = {
+        cell.key: visit_s(cell, pilot, context.phase_s) - pilot.overhead_s
+        for cell in cells
+        if cell.place == PLAIN and cell.layout is None and not cell.knobs and cell.plan.bytes_on_target()
+    }
+    ordered = sorted((cell for cell in cells if phases_s.get(cell.key)), key=lambda cell: phases_s[cell.key])
+    slower = []
+    for share in _REHEARSED if len(ordered) >= len(_REHEARSED) else ():
+        cell = ordered[int(share * len(ordered))]
+        visit = _piloted(session, replace(cell, key=f"pilot/{cell.key}"), phases_s[cell.key])
+        slower.append((visit.elapsed_s - pilot.overhead_s) / phases_s[cell.key])
+    slowness = max(1.0, median(slower)) if slower else 1.0
+    return replace(
+        pilot,
+        write_bytes_per_s=pilot.write_bytes_per_s / slowness,
+        read_bytes_per_s=pilot.read_bytes_per_s / slowness,
+    )
 
 
 def compare_nodes(

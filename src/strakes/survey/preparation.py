@@ -141,8 +141,7 @@ def make_context(
         no_striping=facts.get("no_striping", ""),
     )
     refuse_without_room(request, room, context.team)
-    paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
-    if request.full and not paced and asked_phase_s(request, context) is None:
+    if chooses_phases(request, context):
         return _longest_phases(request, context)
     trial, _ = choose_cells(request, context)
     loads = {
@@ -150,6 +149,12 @@ def make_context(
         for priority in sorted({cell.priority for cell in trial})
     }
     return with_amounts(request, context, loads) if loads else context
+
+
+def chooses_phases(request: Request, context: Context) -> bool:
+    """Return whether the budget determines the length of phases, because no amount is requested."""
+    paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
+    return request.full and not paced and asked_phase_s(request, context) is None
 
 
 def _longest_phases(request: Request, context: Context) -> Context:

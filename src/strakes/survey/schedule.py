@@ -61,6 +61,7 @@ class Schedule:
         self._verdicts = verdicts
         self._visits_s = visits_s or {}
         self.planned: set[int] = set()
+        self._postponed = False
         self.limit = UNLIMITED
         self.block = 0
 
@@ -150,10 +151,11 @@ class Schedule:
     def plan(self, remaining_s: float) -> None:
         """Plan to answer further questions while the remaining time suffices for the trials that they need.
 
-        The first call requires ``WANTED_BLOCKS`` trials of each measurement, later calls require ``FEWEST_BLOCKS``.
+        The first call requires ``WANTED_BLOCKS`` trials of each measurement, later calls require ``FEWEST_BLOCKS`` of
+        new ones, and of all once a question was postponed.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
-        left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
+        left_s = remaining_s - self.needed_s(FEWEST_BLOCKS if self._postponed else WANTED_BLOCKS)
         for index, verdict in enumerate(self._verdicts):
             if index in self.planned:
                 continue
@@ -201,6 +203,7 @@ class Schedule:
         if self._verdicts:
             while len(self.planned) > 1 and self.needed_s(min(LOOKS)) > remaining_s:
                 self.planned.remove(max(self.planned))
+                self._postponed = True
             return dropped
         while self.needed_s() > remaining_s:
             candidates = [

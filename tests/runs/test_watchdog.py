@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +18,7 @@ from conftest import one_in
 from mounts import faulty_mounted
 from runs.dying_servers import LCTL, LFS, SSH, STEPS
 from strakes.cli import apart
+from strakes.runs import watchdog
 from strakes.runs.store import Store
 from strakes.runs.watchdog import ENDING_S, GRACE_S, LOST_FOR_S, REFUSED_FOR_S, Course
 from strakes.targets.target import LostServer
@@ -110,3 +114,14 @@ def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recor
     assert reserve_s >= 5
     # A Lustre client notices a dead machine after 16 s at most; a target was moved within 38 s.
     assert 16 + LOST_FOR_S <= 30 and REFUSED_FOR_S <= 30 and REFUSED_FOR_S + GRACE_S > 38
+
+
+def test_states_that_become_unreadable_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "LOST_FOR_S", 0.0)
+    for answers, count in (([None], 0), ([{}, None], 1)):
+        target = SimpleNamespace(path=tmp_path, lost_servers=iter(answers).__next__)
+        look = watchdog._Look(target, stopping := Event())
+        monkeypatch.setattr(stopping, "wait", lambda _s, look=look, told=(told := []): told.append(look.blindness()))
+        with suppress(StopIteration):
+            look.repeat()
+        assert len([text for text in told if "cannot be noticed" in text]) == count

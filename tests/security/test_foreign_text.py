@@ -172,6 +172,8 @@ COMMANDS = [
     "mount.cifs //me:hidden@srv/share /m && sshfs me:hidden@srv:/share /m",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",
     "curl -H 'x-amz-security-token: hidden' 'CREDENTIAL=hidden/x,Signature=hidden' Signature=hidden",
+    "tool --secret-key: hidden --sasl.password hidden --pw hidden -p=hidden --user=me:hidden sig=hidden Pwd=hidden",
+    """tool '{"password": "hidden"}' --header 'X-Auth-Token: hidden'""",
     "curl -u me:hidden -H 'Authorization: Bearer hidden' -H Authorization:hidden host",
 ]
 
@@ -195,7 +197,8 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "KEY", "a.", "'KEY=\"KEY=", "-p ", "-u ", "https://", "--token '", "a@", "KEY='\"", " "]
+    "piece",
+    ["a", "KEY", "a.", "'KEY=\"KEY=", "-p ", "-u ", "https://", "--token '", "a@", "KEY='\"", " ", "--pw.", "'token': "],
 )
 def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:
     assert without_secrets(piece * 200_000)

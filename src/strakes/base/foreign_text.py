@@ -26,12 +26,15 @@ _LOGIN = re.compile(
 # password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
-    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE)[\w.-]{0,200}=)(?!VALUE\b)
+    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE|PWD)[\w.-]{0,200}=
+    |\bsig=|[\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}:\s?)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
     |(?P<option>(?<!\S)(?:
-    --?(?:[\w-]{0,200}[_-]|s3(?:session)?)?(?:pass|password|passwd|passphrase|token|secret|(?:api|access|s3)[_-]?key)\s+
-    |(?<!mkdir[ ])-p\s+(?!-|\d{1,5}(?!\S))|-u\s*[^\s:]+:
+    --?(?:[\w.-]{0,200}[._-]|s3(?:session)?)?
+    (?:pw|pass|password|passwd|passphrase|token|secret|(?:api|access|s3)[_-]?key)\s+
+    |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
+    |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,

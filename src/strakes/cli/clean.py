@@ -33,7 +33,7 @@ def command(
     lines = [f"{'would remove' if dry_run else 'removed'} {path}" for path in report.removed]
     for label, entries in (
         ("in use, not touched (--force removes it)", report.skipped_live),
-        ("not made by strakes, not touched", report.ignored),
+        ("not yours or not made by strakes, not touched", report.ignored),
         ("could not be removed", report.left),
     ):
         lines += [f"{label}: {entry.path}: {entry.why}" for entry in entries]

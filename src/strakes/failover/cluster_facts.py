@@ -129,7 +129,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {
-            "the protocol": () if one.block.all("stacked-on-top-of") else one.protocols,
+            "the protocol": () if one.is_for_a_distance else one.protocols,
             "the fencing": one.fencing,
             "unknown resync-after": [
                 text

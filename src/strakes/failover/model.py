@@ -108,6 +108,8 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "no corosync.conf: two independent links between all nodes and the default quorum are assumed"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
         yield "no DRBD files: replication over the last link, without pauses of writing, is assumed"
+    if setup.cib and setup.pacemaker.constraints("rsc_ticket"):
+        yield "every ticket is assumed to be granted to this site"
     if setup.mounts_on_both_nodes:
         yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:

@@ -80,6 +80,12 @@ class Resource:
         return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]
 
     @property
+    def is_for_a_distance(self) -> bool:
+        """Return whether a proxy or a stacked resource replicates to a distant site, where protocol A is meant."""
+        sections = [block for _, block in self.block.sections()]
+        return any(block.name in ("proxy", "stacked-on-top-of") or "proxy" in block.words for block in sections)
+
+    @property
     def fencing(self) -> list[str]:
         """Return the distinct fencing policies. DRBD 9 has them in section ``net``, DRBD 8.4 in ``disk``."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]

@@ -206,8 +206,11 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
     except BaseException as error:
         visits = store.open(writer.id).visits
         # A plan that is refused for lack of space, for example, is not a failure of the file system.
-        refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
-        if visits and not refused:
+        measured = any(visit.purpose != "pilot" for visit in visits)
+        if measured and isinstance(error, StrakesError):
+            kept = f"Finished measurements are kept: strakes report {writer.id}"
+            error.remedy = f"{error.remedy} {kept}".strip()
+        if measured or (visits and not isinstance(error, BadInputError)):
             writer.finish("failed")
         else:
             store.discard(writer)

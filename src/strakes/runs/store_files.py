@@ -26,7 +26,7 @@ def store_error(error: OSError, path: Path) -> StrakesError:
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
     if error.errno in _FULL:
-        remedy = "Free some space there and continue with --resume, or set STRAKES_STORE to a directory elsewhere."
+        remedy = "Free some space there, or set STRAKES_STORE to a directory elsewhere."
         return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
 

@@ -140,6 +140,9 @@ class _Watchdog:
                 _write(f"strakes: {text}" for text in self._restore())
                 os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
+            for look in self._looks:
+                if text := look.blindness():
+                    _write((f"strakes: {text}",))
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
@@ -189,6 +192,7 @@ class _Look:
     def __init__(self, target: Target, stopping: threading.Event) -> None:
         self.target, self._stopping = target, stopping
         self._answer: tuple[float, Mapping[str, LostServer] | None] = time.monotonic(), {}
+        self._known_s: float | None = None
         self._look: subprocess.Popen[bytes] | None = None
         self._look_since_s = 0.0
 
@@ -196,7 +200,19 @@ class _Look:
         while not self._stopping.is_set():
             known = self.target.lost_servers()
             self._answer = time.monotonic(), known
+            if known is not None:
+                self._known_s = time.monotonic()
             self._stopping.wait(_TICK_S)
+
+    def blindness(self) -> str:
+        """Return, once for each time that server states became unreadable, a sentence about it; otherwise ""."""
+        if self._known_s is None or time.monotonic() - self._known_s < LOST_FOR_S:
+            return ""
+        self._known_s = None
+        return (
+            f"Dead servers of {self.target.path} cannot be noticed: the states of its connections have not been "
+            f"readable for {LOST_FOR_S:.0f} s."
+        )
 
     def lost(self) -> Mapping[str, LostServer]:
         answered_s, known = self._answer

@@ -51,6 +51,10 @@ class LustreTarget(Target):
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         super().__init__(path, mount, servers=servers, runner=runner)
         self._connections = Connections(self.file_system_name, self._instance)
+        self._hung: dict[str, tuple[float, StrakesError]] = {}
+
+    def _answers(self) -> Answers:
+        return Answers(self.run, self._hung)
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -70,7 +74,7 @@ class LustreTarget(Target):
         )
 
     def describe(self) -> Description:
-        answers = Answers(self.run)
+        answers = self._answers()
         try:
             name = self._name
         except EnvironmentLacksError as error:
@@ -146,7 +150,7 @@ class LustreTarget(Target):
         return seen
 
     def trouble(self) -> tuple[str, ...]:
-        answers = Answers(self.run)
+        answers = self._answers()
         if (lost := self._connections.lost(answers)) is None and (why := self._connections.why_unread(answers)):
             return (f"Dead servers cannot be noticed, because the states of connections cannot be read: {why}.",)
         return _sentences(lost) or self._health(answers)[1]
@@ -155,7 +159,7 @@ class LustreTarget(Target):
         last_s = ends_s = time.monotonic() + NOTICE_S
         names = set[str]()
         while not error.names_servers:
-            lost, now_s = self._connections.lost(Answers(self.run)), time.monotonic()
+            lost, now_s = self._connections.lost(self._answers()), time.monotonic()
             if lost is not None and {*lost} != names:
                 names, ends_s = {*lost}, min(last_s, now_s + _FOLLOW_S)
             if lost is None or now_s >= ends_s:
@@ -164,10 +168,10 @@ class LustreTarget(Target):
         return error
 
     def _silent_targets(self) -> tuple[str, ...]:
-        return _sentences(self._connections.lost(Answers(self.run)))
+        return _sentences(self._connections.lost(self._answers()))
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        lost = self._connections.lost(Answers(self.run))
+        lost = self._connections.lost(self._answers())
         return lost and {name: server for name, server in lost.items() if not server.answers}
 
     def _health(self, answers: Answers) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
@@ -177,7 +181,7 @@ class LustreTarget(Target):
         )
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        known = self._connections.states(Answers(self.run))
+        known = self._connections.states(self._answers())
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
             for name, of in known.items()
@@ -185,19 +189,19 @@ class LustreTarget(Target):
         )
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        return self._health(Answers(self.run))[0]
+        return self._health(self._answers())[0]
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        known = self._connections.states(Answers(self.run))
+        known = self._connections.states(self._answers())
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
 
     def server_addresses(self) -> dict[str, str]:
         """Return target -> address of its present server, metadata targets first."""
-        return addresses(Answers(self.run), self.file_system_name, self._instance)
+        return addresses(self._answers(), self.file_system_name, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
         """Return the machines that may serve a target, or all server machines if this user may not read which."""
-        imports = Answers(self.run).get(get_param(f"*.{name}-*.import"), NOTHING).values.values()
+        imports = self._answers().get(get_param(f"*.{name}-*.import"), NOTHING).values.values()
         configured = hosts(address for text in imports for address in service_addresses(text))
         return configured or hosts(self.server_addresses().values())
 
@@ -251,7 +255,7 @@ class LustreTarget(Target):
         return words if self.servers is None or host == THIS_NODE else self.servers.argv(host, words)
 
     def _unread(self) -> dict[str, str]:
-        answers = Answers(self.run)
+        answers = self._answers()
         on = hosts(addresses(answers, self.file_system_name, self._instance).values())
         if not on:
             return {THIS_NODE: "; ".join(answers.notes) or "lctl shows only root on which servers the targets are"}

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -165,25 +166,38 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-class Answers:
-    """Runs commands and collects their errors. ``notes``: failed commands, each with the reason."""
+# Seconds for which a tool that hung is not started again, half the time limit of such a tool (10 s).
+_REST_S = 5.0
 
-    def __init__(self, run: Runner) -> None:
+
+class Answers:
+    """Runs commands and collects their errors. ``notes``: failed commands, each with the reason.
+
+    A tool that does not answer is not started again by the same Answers, nor, within ``_REST_S``, by others that share
+    ``hung``: tool -> (time on the monotonic clock, error).
+    """
+
+    def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:
         self.run = run
         self.notes: list[str] = []
         self.misread = False
         """Whether an output was in an unknown form."""
-        self._silent: set[str] = set()
+        self._hung = {} if hung is None else hung
+        now_s = time.monotonic()
+        self._silent = {tool: error for tool, (since_s, error) in self._hung.items() if now_s - since_s < _REST_S}
 
     def get(self, command: Command[T], otherwise: T) -> T:
         """Return the answer of a command, or ``otherwise`` after an error, whose text is added to ``notes``."""
-        if command.argv[0] in self._silent:
+        tool = command.argv[0]
+        if tool in self._silent:
+            self.note(self._silent[tool])
             return otherwise
         try:
             return command.ask(self.run)
         except StrakesError as error:
             if isinstance(error, CommandTimeout):
-                self._silent.add(command.argv[0])
+                self._silent[tool] = error
+                self._hung[tool] = time.monotonic(), error
             self.misread |= isinstance(error, NotUnderstoodError)
             self.note(error)
             return otherwise

@@ -17,6 +17,7 @@ from strakes.failover.rules_stacks import needs_of, provided_by, users
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
+_SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
 # Parameters of agents with an IP address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
 # Parameters of agents with a data directory.
@@ -31,9 +32,11 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
             yield f"cib: {user.id} does not wait for {base.id}"
     for members in cib.groups.values():
         for earlier, later in combinations(members, 2):
-            server = earlier.agent == "nfsserver" or earlier.standard in _UNITS
+            server = earlier.agent in _SERVERS or earlier.standard in _UNITS
             if server and later.is_mount:
                 yield f"cib: {earlier.id} starts before {later.id} is mounted"
+            if (earlier.agent, later.agent) == ("SAPInstance", "SAPStartSrv"):
+                yield f"cib: {earlier.id} starts before its start service {later.id}"
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:

@@ -106,7 +106,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         session.description = session.target.describe()
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
-    if chooses_phases(request, context) and pilot != NO_PILOT:
+    if chooses_phases(request, context) and pilot != NO_PILOT and context.phase_s > _LONGEST_PILOT_PHASE_S:
         pilot = session.pilot = _sustained(session, cells, context)
         context = make_context(request, facts, pilot, room, session.description)
         cells, skipped = choose_cells(request, context)
@@ -204,7 +204,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
     """Return the pilot's rates, reduced if trials with the chosen amounts take longer than these rates predict.
 
-    The pilot writes for half a second, which servers may take into their memory faster than they can keep up.
+    Servers may take what the pilot writes into their memory faster than they can write for longer.
     """
     pilot = context.pilot
     phases_s = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -12,8 +14,10 @@ from strakes.studies.against import Against
 from strakes.studies.open_close import OpenClose
 from strakes.studies.study import Pilot, Study
 from strakes.studies.transfer_size import TransferSize
+from strakes.survey import choosing
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE, WANTED_BLOCKS
 from strakes.survey.schedule import Schedule
+from strakes.survey.session import Session
 from strakes.survey.verdicts import Verdict, budgets_of, larger_budgets, verdicts_of, visit_s
 from studies.world import context, flat, stored, visits_of
 
@@ -113,6 +117,8 @@ def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
     planned = set(plan.planned)
     plan.fit(4 * 0.1 * FEWEST_BLOCKS)
     assert plan.planned < planned and 0 in plan.planned
+    plan.plan(0.1 * FEWEST_BLOCKS * len(cells))
+    assert plan.planned == planned
 
 
 def test_a_level_that_joins_after_its_question_was_sure_gets_its_runs_and_lacks_them_until_then() -> None:
@@ -150,3 +156,18 @@ def test_slow_visits_lengthen_the_estimates_for_other_cells() -> None:
     (visit,) = stored(visits_of(cells[:1], flat, 1, 0.01))
     plan.record(replace(visit, elapsed_s=1.0))
     assert plan.expected_s(cells[-1]) == pytest.approx(1.0)
+
+
+def test_trials_that_take_longer_than_the_pilot_predicts_reduce_its_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(TransferSize())
+    asked: list[str] = []
+
+    def slow(_: Session, cell: Cell, expected_s: float) -> SimpleNamespace:
+        asked.append(cell.key)
+        return SimpleNamespace(elapsed_s=PILOT.overhead_s + {1: 50.0, 2: 2.0, 3: 4.0}[len(asked)] * expected_s)
+
+    monkeypatch.setattr(choosing, "_piloted", slow)
+    at = replace(context(full=True, striping=None), pilot=PILOT)
+    corrected = choosing._sustained(cast(Session, None), cells, at)
+    assert corrected == replace(PILOT, write_bytes_per_s=1e9 / 4, read_bytes_per_s=2e9 / 4)
+    assert len(asked) == 3 and all(key.startswith("pilot/") for key in asked)

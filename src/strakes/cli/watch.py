@@ -199,6 +199,7 @@ def run_command(
     finally:
         if waiting := alerts.settle(1.0 if alerts.why else 10.0):
             remark(f"{counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
+    say("stopped; strakes watch report shows what was measured")
     return 0
 
 

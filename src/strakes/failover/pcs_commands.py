@@ -17,6 +17,7 @@ _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
 # Marks monitor operations that were added without knowing the agent's metadata.
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
+_TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
 # Options of ``resource create`` with one value; newer releases of pcs also accept them without dashes.
 _POSITIONS = {"group", "before", "after"}
@@ -33,6 +34,27 @@ def read_pcs_commands(text: str) -> CibBuilder:
                     reader(builder, words[length:])
                 break
     return builder
+
+
+def corosync_of(text: str) -> str:
+    """Return the corosync.conf that ``pcs cluster setup NAME NODE [addr=A]...`` of pcs 0.10 writes, or ""."""
+    for words in _commands(text):
+        if words[:2] != ["cluster", "setup"] or "--name" in words or len(words) < 4:
+            continue
+        end = next((place for place, word in enumerate(words) if word in ("transport", "totem", "quorum")), len(words))
+        nodes = list[list[str]]()
+        for word in words[3:end]:
+            if word.startswith("addr=") and nodes:
+                nodes[-1].append(word.removeprefix("addr="))
+            elif "=" not in word and not word.startswith("--"):
+                nodes.append([word])
+        sections = [f"totem {{\nversion: 2\ncluster_name: {words[2]}\n{_TOTEM_OF_PCS}}}\nnodelist {{"]
+        for number, (name, *links) in enumerate(nodes, 1):
+            addresses = "\n".join(f"ring{link}_addr: {address}" for link, address in enumerate(links or [name]))
+            sections.append(f"node {{\n{addresses}\nname: {name}\nnodeid: {number}\n}}")
+        two_node = "two_node: 1\n" if len(nodes) == 2 else ""
+        return "\n".join([*sections, f"}}\nquorum {{\nprovider: corosync_votequorum\n{two_node}}}\n"]) if nodes else ""
+    return ""
 
 
 def _commands(text: str) -> Iterator[list[str]]:

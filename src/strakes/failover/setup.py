@@ -21,6 +21,7 @@ from strakes.failover.crm_text import PROMPT
 from strakes.failover.description import described
 from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pcs_commands import corosync_of
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
@@ -296,6 +297,8 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         given += [f"SBD_DEVICE={disks}"] if disks else []
         sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]
         texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
+    if COROSYNC not in texts and (written := corosync_of(texts.get(PCS_COMMANDS, ""))):
+        texts = {COROSYNC: written, **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
     if len(resources) > MOST_RESOURCES:

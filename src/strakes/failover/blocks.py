@@ -46,7 +46,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, block) for all nested blocks. The path ``quorum device`` is the block device inside quorum."""
+        """Yield (path, block) for all nested blocks, such as ``quorum device`` for the block device inside quorum."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block

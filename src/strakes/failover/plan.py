@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
-# Lustre's recovery time per client, in seconds, from one published site (420 s with 2,000 clients). It differs between
-# sites; a drill measures it.
+# Lustre's recovery time per client, in seconds, at one published site (420 s with 2,000 clients). Other sites differ.
 _PUBLISHED_S_PER_CLIENT = 0.21
 # Lustre's default recovery limits in seconds.
 _SOFT_S, _HARD_S = 300, 900
@@ -34,7 +33,8 @@ _SOFT_S, _HARD_S = 300, 900
 _STONITH_TIMEOUT_S = 120
 # Seconds for which DRBD waits until its peer is fenced. It must exceed Pacemaker's own limit for fencing.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Score of a node whose network works. It exceeds the total stickiness of a group, so a lost network moves the group.
+# Pacemaker score of a node whose network works. It exceeds the stickiness of a group, so a lost network moves the
+# group.
 _WATCHED = "20000"
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
@@ -113,7 +113,7 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
 
 
 def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-    """Yield (name, provider, type, parameters) of each agent that moves services away from a node without network."""
+    """Yield (name, provider, type, parameters) of each agent that moves services away from nodes without network."""
     hosts = cluster.file_system.watch
     watched = {"host_list": " ".join(hosts), "multiplier": _WATCHED}
     name = "clients-network"
@@ -141,7 +141,6 @@ def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the scripts that make Lustre targets and mount them on clients; empty for other file systems."""
     if cluster.file_system.kind != "lustre":
         return ()
     manager = next((target for target in cluster.targets if "mgs" in target.role), None)
@@ -197,7 +196,7 @@ def _import_options(target: ServedTarget) -> str:
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Return the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes that run a block."""
+    """Return the run-book in Markdown. ``on=A,B`` after the beginning of a code block names the nodes that run it."""
     soft_s, hard_s = recovery_limits(cluster)
     scripts = {node.bmc.password_script for node in cluster.nodes}
     scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}

@@ -50,7 +50,7 @@ class PolicyEngine:
         self._hosts = {one.name: [host.name for host in one.hosts] for one in setup.drbd}
 
     def steady(self) -> Snapshot:
-        """Return the state with all nodes up and all DRBD copies up to date. Raises BadInputError for a refused CIB."""
+        """Return the state without failures and outdated DRBD copies. Raises BadInputError for an invalid CIB."""
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
@@ -61,7 +61,7 @@ class PolicyEngine:
 
     @property
     def _granted(self) -> list[str]:
-        """Return the arguments of crm_simulate that grant all tickets. The simulated site is the active one."""
+        """Return the arguments of crm_simulate that grant all Booth tickets to the simulated site."""
         tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
@@ -113,7 +113,7 @@ class PolicyEngine:
         if block is None:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
-        # An agent allows the promotion of its copy on a node by the node attribute master-ID.
+        # Agents such as DRBD's set the node attribute master-ID where their copy may be promoted.
         copies = [
             f"master-{one.id}"
             for one in self._cib.primitives
@@ -175,7 +175,7 @@ class PolicyEngine:
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:
-    """Return the failure of a service's monitor for this role as crm_simulate reads it: ``ip_monitor_10000@n1=1``."""
+    """Return a failed monitor of a resource in the notation of crm_simulate, such as ``ip_monitor_10000@n1=1``."""
     monitors = [one for one in service.operations if one.repeats]
     chosen = next((one for one in monitors if one.role == role), monitors[0] if monitors else None)
     return f"{service.id}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}@{node}=1"

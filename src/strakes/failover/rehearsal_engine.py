@@ -56,7 +56,7 @@ class FailureEngine:
         """Return the state without failures. Raises BadInputError if no service runs completely in it."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # More services may run with the status in the CIB: it has unmanaged resources and transient attributes.
+            # The status in the CIB has unmanaged resources and transient attributes, so more services may run with it.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -71,7 +71,7 @@ class FailureEngine:
         return state
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
-        """Return the state after an event in ``state``. Results are cached."""
+        """Return the cluster after ``event`` has happened in ``state``. Results are cached."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
             surviving = event.unfenceable & set(found.fenced)
@@ -94,7 +94,7 @@ class FailureEngine:
         root = self._prepared(state.file, event)
         lost = () if fencing else self._cib.devices
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # A clone or group without members would be invalid, so it goes with its devices.
+        # An empty clone or group would be invalid in a CIB, so it is removed together with its fencing devices.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):
@@ -144,7 +144,7 @@ class FailureEngine:
 
 
 def place_of(service: Service, snapshot: Snapshot) -> str:
-    """Return the node that runs all members of a service (without members: its promoted copy), or an empty text."""
+    """Return the node that runs all members of a service (if it has none: its promoted copies), or an empty text."""
     nodes = [snapshot.nodes_of(one.id) for one in service.members] or [
         snapshot.nodes_of(one.id, "Promoted") for one in service.copies
     ]

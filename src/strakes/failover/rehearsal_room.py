@@ -18,7 +18,7 @@ from strakes.failover.rehearsal_wiring import Cut, Wiring
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail. ``name``: its node, network or service. ``target``: target of a disk, network of a card."""
+    """A part that can fail. ``name``: node, network or resource. ``target``: target of a disk, or network of a card."""
 
     kind: str
     name: str
@@ -31,7 +31,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
-        """Return the sort key that brings the parts of a scene into the order of their failures."""
+        """Return the position of the part in a pair of failures: the part with the smaller number fails first."""
         return list(read_table("options/failures")).index(self.kind)
 
 
@@ -124,7 +124,7 @@ class Room:
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Return whether DRBD can replicate a target: over its own network, or with DRBD 9 over a heartbeat network."""
+        """Return whether the replication network, or with DRBD 9 a heartbeat network, connects a target's nodes."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
@@ -142,7 +142,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. An address outside all networks counts as a client's address."""
+        """Return whether a node reaches an address. Unknown addresses are reached through the clients' networks."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -250,7 +250,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The result of one or two failures. ``places``: target -> node or empty. ``modelled``: not by Pacemaker alone."""
+    """The effect of one or two failures. ``modelled``: it does not follow from Pacemaker's policy engine alone."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

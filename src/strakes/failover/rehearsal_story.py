@@ -42,7 +42,7 @@ class Policies:
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
-        """Return the policies in the configuration files of a setup."""
+        """Return these settings from the configuration files of a cluster."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
         names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
@@ -111,7 +111,7 @@ def _node_of(setup: Setup, tie_breaker: str) -> str:
 
 
 class Story:
-    """Rehearses failures in one setup, beginning with all parts working."""
+    """Rehearses failures in one cluster, beginning with all parts working."""
 
     def __init__(self, setup: Setup, directory: Path) -> None:
         model = model_of(setup)
@@ -276,7 +276,6 @@ class Story:
         ]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
-        """Apply a partition: live nodes no longer reach each other over the heartbeat."""
         room = world.room
         apart = [
             target
@@ -305,7 +304,6 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Apply a fencing race between two nodes that both have quorum."""
         room = world.room
         winners = self._winners(room, standing)
         if winners is None:
@@ -318,7 +316,7 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Apply a partition without a take-over: the side with quorum cannot power off the other nodes."""
+        """Return the state after a partition in which the side with quorum cannot power off the other nodes."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither node can power the other off"
@@ -342,7 +340,7 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [name for name, place in world.places.items() if place != before[name]]
-        # Even for a service that does not move, DRBD suspends writes until the peer is confirmed off.
+        # DRBD (fencing resource-and-stonith) suspends writes until its peer is known to be off, even if nothing moves.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
         if moved or frozen:
@@ -368,7 +366,7 @@ class Story:
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
     ) -> tuple[World, Step]:
-        """Apply a fencing of ``loser`` that its device reports as successful although the node stays on."""
+        """Return the state after a fencing device has reported success although ``loser`` stays on."""
         said = [f"{done.device} reports that {loser.name} is off although it is on"]
         off = world.off | done.dead
         text = ""
@@ -382,7 +380,7 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Apply a loss of power in all nodes, after which only the node ``alone`` starts again."""
+        """Return the state after all nodes have lost power, and only the node ``alone`` has started again."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
@@ -437,7 +435,7 @@ class Story:
         return world, replace(step, said=(told, *step.said))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Mark the copies as stale that no longer receive updates. Return the new state and an explanation."""
+        """Mark the copies that DRBD no longer updates as stale. Return the new state and an explanation."""
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)

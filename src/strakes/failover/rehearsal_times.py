@@ -40,7 +40,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Bounds of the phases of a fail-over. ``starts``, ``stops``: by target. ``looks_s``: detection, by resource."""
+    """Bounds of the phases of a fail-over. ``starts``, ``stops``: per target. ``looks_s``: detection, per resource."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -52,7 +52,7 @@ class Times:
 
     @classmethod
     def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
-        """Return the times that the configuration files of a setup set. ``services``: target -> service."""
+        """Return the times in the configuration files of a cluster. ``services``: target -> service."""
         cib = setup.pacemaker
         first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1

@@ -1,4 +1,4 @@
-"""Heartbeat links and fencing devices as the configuration files define them, even if by mistake."""
+"""Heartbeat links and fencing devices as the configuration files define them, including mistakes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Wiring:
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the links and devices in the configuration files. They may differ from the description."""
+        """Return the links and devices in the configuration files, which may contradict cluster.toml."""
         host = setup.corosync.one("quorum").one("device").one("net").get("host")
         levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
         return cls(tuple(_links(setup, cluster)), host, levels)

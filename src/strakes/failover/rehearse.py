@@ -26,7 +26,7 @@ _NOTHING = (
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The results of all failures. ``assumed``: assumptions. ``nothing``: reason why no failure can be rehearsed."""
+    """The results of all failures. ``assumed``: assumptions behind them. ``nothing``: why there are no results."""
 
     where: str
     singles: tuple[Scene, ...]

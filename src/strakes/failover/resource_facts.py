@@ -1,4 +1,4 @@
-"""Facts that rules test about resources: services, fencing devices, operations, clones and groups."""
+"""Properties of services, fencing devices, operations, clones and groups that rules test."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def needs_one_node(one: Primitive) -> bool:
 
 
 def resources(setup: Setup) -> Iterator[Thing]:
-    """Yield each resource with its facts, including fencing devices."""
+    """Yield the properties of each resource, including fencing devices."""
     yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.pacemaker.primitives)
 
 
 def services(setup: Setup) -> Iterator[Thing]:
-    """Yield each resource with its facts, except fencing devices."""
+    """Yield the properties of each resource that is no fencing device."""
     yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.services)
 
 
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
-    """Yield each fencing device with its facts, except devices with ``target-role=Stopped``."""
+    """Yield the properties of each fencing device, except devices with ``target-role=Stopped``."""
     cib = setup.pacemaker
-    off = cib.properties.get("have-watchdog") == "false"  # sbd does not run
+    off = cib.properties.get("have-watchdog") == "false"  # sbd does not run without a watchdog.
     for one in cib.devices:
         targets = cib.fences(one)
         hosts = one.agent in FOR_EVERY_NODE
@@ -100,7 +100,7 @@ def _helps(setup: Setup, device: Primitive) -> bool:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield each operation as two things: one with its effective values, one with the values in the CIB."""
+    """Yield the effective values of each operation, and separately its values as written in the CIB."""
     for one in setup.pacemaker.primitives:
         for each in one.operations:
             effective = {
@@ -121,7 +121,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
-    """Yield each clone with its facts: meta attributes, and facts about its members."""
+    """Yield the meta attributes of each clone, with derived properties of its members."""
     cib = setup.pacemaker
     hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
@@ -131,7 +131,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
-            # A bundle does not have its number of promoted copies among its meta attributes.
+            # A bundle sets its number of promoted copies in its container element, not in a meta attribute.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -146,7 +146,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
 
 
 def groups(setup: Setup) -> Iterator[Thing]:
-    """Yield each group with its facts: meta attributes, and facts about the order of its members."""
+    """Yield the meta attributes of each group, with derived properties of the order of its members."""
     for group in setup.pacemaker.root.iter("group"):
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
@@ -162,7 +162,6 @@ def groups(setup: Setup) -> Iterator[Thing]:
 
 
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
-    """Return the facts of a resource: parameters, meta attributes, operations, deduced facts, and those in ``more``."""
     cib = setup.pacemaker
     unit = one.standard in ("systemd", "service", "lsb")
     least = advised_times(f"least:{'a unit' if unit else 'Lustre' if one.is_lustre else one.agent}")
@@ -208,7 +207,6 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
 
 
 def _surroundings(setup: Setup, one: Primitive) -> Table:
-    """Return the facts of a resource that depend on other resources or on files of the nodes."""
     agents = {other.agent for other in setup.services}
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
@@ -233,7 +231,6 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 
 
 def _own_addresses(setup: Setup) -> set[str]:
-    """Return the addresses of the cluster itself: names and addresses of its nodes, and addresses of its services."""
     links = [text for node in nodes_of(setup) for text in links_of(node).values()]
     described = setup.cluster.nodes if setup.cluster else ()
     given = [address for node in described for address in node.addresses.values()]
@@ -242,7 +239,6 @@ def _own_addresses(setup: Setup) -> set[str]:
 
 
 def _address_problem(one: Primitive) -> str:
-    """Return a description of an invalid address or port in the parameters of a resource, or an empty text."""
     for name, value in one.values.items():
         words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []
         for word in words:

@@ -29,7 +29,7 @@ _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Value of ``about`` in a rule -> function that yields the things to check, and names of the files that it needs.
+# Kind of object that a rule checks -> function that yields these objects, and names of the files that it needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -55,7 +55,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Names of facts that are not settings in a file. Names of deduced facts contain a space.
+# Properties that are no settings in a file: these four, and all derived ones, whose names contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -120,7 +120,6 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
 
 
 def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:
-    """Yield a text for each thing that fulfils all conditions of at least one case."""
     for about in dict.fromkeys(case["about"] for case in cases):
         own = [
             {name: test for name, test in case.items() if name != "about"} for case in cases if case["about"] == about
@@ -159,7 +158,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place with the mistake once. A place in files of single nodes begins with the names of the nodes."""
+    """Yield each place of a mistake once. Node names precede it if only the files of these nodes have the mistake."""
     common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
     yield from common
     own: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Rules about constraints, and the facts that other rules test about constraints and preferred nodes."""
+"""Rules about constraints, and the properties of constraints and preferred nodes that other rules test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
 
 
 def locations(setup: Setup) -> Iterator[Thing]:
-    """Yield each location constraint with its facts."""
+    """Yield the properties of each location constraint."""
     cib = setup.pacemaker
     present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
     elements = cib.root.findall("./configuration/constraints/rsc_location")
@@ -65,7 +65,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
-        # cib.locations leaves out expired constraints, so an expired constraint has only the deduced facts.
+        # The attributes of expired constraints are left out, because Pacemaker ignores these constraints.
         own = dict(element.attrib) if element.get("id") in present else {}
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
 
@@ -82,7 +82,7 @@ def _is_about_times(rule: Xml.Element) -> bool:
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
-    """Yield each order of two actions with its facts; a constraint on a set is split into pairs."""
+    """Yield the properties of each order of two actions; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
@@ -116,9 +116,9 @@ def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
 
 
 def colocations(setup: Setup) -> Iterator[Thing]:
-    """Yield each colocation of two resources with its facts; a constraint on a set is split into pairs."""
+    """Yield the properties of each colocation of two resources; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
-    # Colocations in a resource set place no copy: each member of the set only follows its predecessor.
+    # Colocations in a resource set are left out: each member of the set only follows the member before it.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]
@@ -149,7 +149,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield each ticket in ticket constraints, with facts from booth's file that defines the ticket."""
+    """Yield the properties of each ticket in ticket constraints, including those in booth's configuration file."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -172,7 +172,7 @@ def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
 
 
 def homes(setup: Setup) -> Iterator[Thing]:
-    """Yield each group or single service with its stickiness and its strongest preference for a node."""
+    """Yield the stickiness of each group or single service, and its strongest preference for a node."""
     cib = setup.pacemaker
     for name in dict.fromkeys(one.group or one.clone or one.id for one in cib.services):
         members = cib.ties.members(name)

@@ -45,7 +45,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters of two nodes that would fence each other at the same moment: their delays hardly differ."""
+    """Find clusters of two nodes that may fence each other at the same moment, because their delays hardly differ."""
     delays = delays_of(setup)
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
@@ -82,7 +82,6 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
-    """Find fencing levels whose target matches no node, or whose index is invalid."""
     cib = setup.pacemaker
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():

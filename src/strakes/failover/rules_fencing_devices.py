@@ -1,4 +1,4 @@
-"""Facts of fencing devices: the nodes that they power off, their delays, and whether they cut power at all."""
+"""Properties of fencing devices: the nodes that they power off, their delays, and whether they cut power at all."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield for each possible tie-breaker whether the setup has it: a quorum device (two ways), or a third node."""
+    """Yield whether the cluster has a quorum device in corosync.conf, one in pcs commands, and a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

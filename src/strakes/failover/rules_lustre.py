@@ -1,4 +1,4 @@
-"""Rules about Lustre and about differences between the files and cluster.toml, and the facts of Lustre targets."""
+"""Rules about Lustre and about differences between the files and cluster.toml, and properties of Lustre targets."""
 
 from __future__ import annotations
 
@@ -102,7 +102,6 @@ def _by_subject(setup: Setup) -> dict[tuple[str, str], set[str]]:
 
 
 def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, subject, value) for the settings of nodes, fencing and DRBD that cluster.toml determines."""
     known = hosts_of(setup)
     if setup.corosync:
         yield "cluster", "cluster_name", setup.corosync.one("totem").get("cluster_name")
@@ -123,7 +122,6 @@ def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, subject, value) for the settings of Lustre targets and services that cluster.toml determines."""
     for words in made_targets(setup):
         yield "role", words[-1], "+".join(word[2:] for word in words if word in ("--mgs", "--mdt", "--ost"))
         for option in ("fsname", "index", "servicenode", "mgsnode", "backfstype"):
@@ -140,7 +138,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def targets(setup: Setup) -> Iterator[Thing]:
-    """Yield each Lustre target that make-targets.sh makes, with its facts."""
+    """Yield the properties of each Lustre target that make-targets.sh formats."""
     servers, made = _mgs_servers(setup), list(made_targets(setup))
     backing = {disk for one in setup.drbd for disk in one.disks}
     devices = {device for one in setup.drbd for device in one.devices}

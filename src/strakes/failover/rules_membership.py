@@ -18,10 +18,7 @@ _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "54
 
 
 def _networks(setup: Setup, number: int) -> dict[str, str]:
-    """Return node -> network of its address on a link: from cluster.toml, or the /24 (IPv6: /64) of the address.
-
-    Nodes are left out if their address is a host name that is not in /etc/hosts. ``number``: number of the link.
-    """
+    """Return node -> network of its address on a Corosync link, by default the /24 (IPv6: /64) of the address."""
     described = [ipaddress.ip_network(one.subnet) for one in (setup.cluster.networks if setup.cluster else ())]
     known, found = hosts_of(setup), {}
     for node in nodes_of(setup):
@@ -50,7 +47,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find node names in /etc/hosts with a wrong address: loopback, another node's, or unlike corosync.conf."""
+    """Find node names in /etc/hosts with a loopback address, another node's address, or one unlike corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     names = {*setup.node_names, *links} - {"", "localhost"}
@@ -158,7 +155,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
         if is_address(address):
             first, other = known.setdefault(address, (thing, name))
             pair = {thing, first}
-            # Fencing may use the host of the quorum device. A node without a name may be the same as any named host.
+            # One machine may be both quorum host and fencing controller. An unnamed node may be any named host.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             if first != thing and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

@@ -24,7 +24,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_groups(setup: Setup) -> Iterator[Thing]:
-    """Yield each LVM volume group of the cluster; its facts are the settings in lvm.conf that concern the group."""
+    """Yield each LVM volume group of the cluster, with the settings in lvm.conf that concern it."""
     text = setup.bare("etc/lvm/lvm.conf")
     modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
     for one in setup.services:

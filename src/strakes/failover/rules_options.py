@@ -20,8 +20,6 @@ _Pairs = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings (``pairs``) in one place. ``asks``: resource whose agent may know options besides ``known``."""
-
     where: str
     pairs: _Pairs
     known: Mapping[str, Option]
@@ -38,7 +36,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    # Agents store cluster properties with underscores in their names, which are no mistakes.
+    # Resource agents store cluster properties whose names contain underscores. These are no unknown options.
     known = options_of("properties")
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)

@@ -26,7 +26,6 @@ def devices_collide(setup: Setup) -> Iterator[str]:
 
 
 def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, value, volume) for the settings that must be unique on a node, such as a disk."""
     yield from (("address", address, resource.name) for address in host.addresses)
     for number, (device, disk, metadata) in host.volumes.items():
         name = f"{resource.name} volume {number}"

@@ -28,7 +28,6 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 
 def _named(one: Primitive) -> Iterator[str]:
-    """Yield each parameter value of a resource as a path with final slash; volumes become ``/dev/GROUP/VOLUME/``."""
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
     # A SAP instance is called SID_INSTANCE_HOST.

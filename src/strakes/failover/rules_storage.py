@@ -40,7 +40,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find disks that no resource provides, if similar disks are provided or a provided disk is unused."""
+    """Find services whose disk no resource provides, although resources provide unused disks or similar ones."""
     cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
@@ -59,7 +59,6 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
 
 
 def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield (kind, value) of each parameter of a resource whose value no other resource may have."""
     known = options_of(f"{one.provider}:{one.agent}")
     names = [name for name, option in known.items() if option.unique] if known else ["iqn", "dataset"]
     if one.uses_disk and "bind" not in one.values.get("options", ""):
@@ -124,7 +123,6 @@ def export_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield (parameter, address) for the IP addresses that another resource must bring up for this one."""
     names = (*_HELD, "ip") if one.agent == "portblock" else _HELD
     yield from ((name, word) for name in names for word in re.split(r"[,\s]+", one.values.get(name, "")))
     for word in one.values.get("portals", "").split():
@@ -193,7 +191,6 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
-    """Return whether a line of fstab mounts a Lustre target, or the cluster's disk or directory, at boot."""
     source, place, kind, options = (*line, "", "")[:4]
     if "noauto" in options.split(",") and "x-systemd.automount" not in options:
         return False

@@ -27,11 +27,11 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# Name in messages of the cluster that this node belongs to. Other clusters have the name of their directory.
+# Name of the running cluster in messages. A cluster that is read from files has the name of their directory.
 LIVE = "the running cluster"
 # Maximum total size of all files in bytes. 1,000 DRBD resources need half a million.
 _MOST_BYTES = 4 << 20
-# Prefixes of file names. A setup needs at least one file with such a name.
+# A cluster's configuration needs at least one file whose name begins with one of these.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 # Files in subdirectories that are recognised by their content. The last one is the CIB in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
@@ -113,7 +113,7 @@ class Setup:
 
     @property
     def lustre_parameters(self) -> str:
-        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts; timeout becomes sys.timeout."""
+        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts; timeout is read as sys.timeout."""
         scripts = "\n".join(self.texts.get(name, "") for name in ("lustre/parameters.sh", "etc/rc.local"))
         lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
         return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
@@ -192,7 +192,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> setup for each node with a directory nodes/NAME. Its files replace the common files."""
+    """Return node -> configuration in which the files below nodes/NODE replace the common files."""
     own = dict[str, dict[str, str]]()
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
@@ -234,7 +234,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # Files of the running cluster are trusted. The prefix ./ distinguishes a directory with the same name.
+    # Only files of the running cluster are trusted, so a directory of the same name gets the prefix ./ here.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     return setup_of(where, root, texts, cluster)
 

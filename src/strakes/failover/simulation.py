@@ -78,5 +78,4 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
 
 
 def _answered(trials: Mapping[str, Future[Snapshot]]) -> dict[str, Snapshot]:
-    """Return the results of the simulations, except those that timed out. Other errors are raised."""
     return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}

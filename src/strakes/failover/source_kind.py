@@ -15,7 +15,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
-# Content -> path in a setup. Patterns match blanks only within a line, because matching blank lines is quadratic.
+# Pattern in a file -> path of such a file. Patterns match no ends of lines, which would take quadratic time.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
@@ -47,7 +47,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """Add the nodes that other files or constraints name, if no statement names nodes; otherwise node1 and node2."""
+    """If no statement names nodes, add those in other files or constraints, or node1 and node2 if there are none."""
     if not builder.node_names:
         builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))

@@ -9,12 +9,12 @@ from itertools import chain, pairwise, takewhile
 
 from strakes.base.units import counted
 
-_START = "start"  # Placeholder for the client, in the record that a service writes when it starts.
+_START = "start"  # Name of the client in the record that a service writes when it starts.
 
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal. Each start of the service begins a new ``term``: the last term in its copy plus one."""
+    """One line of a journal. Each start of the service increments ``term``, beginning with the last one in its copy."""
 
     term: int
     node: str

@@ -11,24 +11,23 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# A wait is an outlier if it is _APART times as long as the next shorter wait (in recordings: at most 2.2 for clients
-# that were not hit, at least 12 for clients that were hit), or _FAR_BEYOND times as long as the longest of at least
-# _ENOUGH waits before the fault (at most 7; at least 64).
+# An outlier is 3 times as long as the next shorter wait (recordings: at most 2.2 times in unaffected clients, at least
+# 12 in affected ones), or 10 times as long as the longest of 20 waits before the fault (at most 7, at least 64).
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 # Shortest wait, in seconds, that can be an outage.
 _LEAST_S = 0.5
 # Significance level of an outage: 1 % of the unaffected clients are false positives.
 _CHANCE = 0.01
-# Numbers of longest waits from which the tail of the distribution is estimated. With at most _FEW waits, no tail can be
-# estimated; then an outage must be _FAR_OF_FEW times as long as the longest other wait.
+# Numbers of longest waits from which the tail of their distribution is estimated. 3 waits do not suffice: then an
+# outage must be 20 times as long as the longest of them.
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Minimum number of other waits to detect an outage. With 3, the wait at the fault is the longest of 4 by chance in 25%.
+# Minimum number of waits besides an outage. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
 _LEAST = 3
-# A wait that begins within _SOON_S seconds of the fault needs to be only _FAR_SOON times as long as the longest other
-# wait, because the coincidence is further evidence.
+# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as the longest other wait, because
+# the coincidence is further evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# A wait with a p-value above 20 % is no outage; with a p-value between _CHANCE and _LIKELY it is undecided.
+# A wait with a p-value of at least 20 % is no outage; between 1 % and 20 % it is undecided.
 _LIKELY = 0.2
 # Errors that a working file system returns as regular answers.
 _ANSWERS = frozenset(
@@ -114,10 +113,10 @@ class Timeline:
 
 
 class _Wait(NamedTuple):
-    """The interval from one answer to the next.
+    """Interval between two answers to a client.
 
-    ``asking_s``: seconds of it with a pending request. ``failures``: number of operations that ended without an answer.
-    ``answered``: whether the interval ends with an answer, not with the end of the recording.
+    ``asking_s``: seconds with a pending request. ``failures``: number of operations that ended without an answer.
+    ``answered``: False if the recording ends before the second answer.
     """
 
     began_s: float
@@ -189,9 +188,8 @@ def outages_of(
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Return the waits between a client's answers, and after its last answer if a request was still pending."""
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
-    # Item i: earliest begin of the operations i, i+1, ... in the order of their ends.
+    # For each operation: the earliest begin among it and all operations that end after it.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]
     waits: list[_Wait] = []
     last_s = first_begun[0] if first_begun else 0.0
@@ -209,9 +207,9 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    """Return the waits that belong to an outage, and whether the data sufficed to decide.
+    """Return the waits that belong to an outage, and whether the data suffice to decide.
 
-    If operations fail and none had failed before the fault, waits of any length belong to the outage.
+    A wait with failed operations is an outage of any length if no operation had failed before the fault.
     """
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
@@ -223,11 +221,10 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    # The keys of a dict are an ordered set with fast lookup; every operation may have its own wait.
     episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits recur in this client. If the time before the fault was too short for one, they are no evidence.
+        # Long waits may recur periodically. They are evidence only if two periods were recorded before the fault.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -244,7 +241,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # Test the length of each wait. If the wait did not begin with the fault, test its distance from the fault, too.
+        # Combine the p-values of the wait's length and its distance from the fault, with Fisher's method if it is late.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
@@ -278,7 +275,6 @@ def _both(first: float, second: float) -> float:
 
 
 def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
-    """Return the waits after the fault whose excess over the median wait is an outlier."""
     usual_s = statistics.median(wait.asking_s for wait in before or after)
     most_s = max((wait.asking_s - usual_s for wait in before), default=0.0)
     limit_s = _FAR_BEYOND * most_s if len(before) >= _ENOUGH else math.inf

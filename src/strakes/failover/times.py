@@ -48,14 +48,12 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# A place with settings: its scope, the name of the file or element, and a function: key -> values there.
+# Settings of one link, device or resource (empty: cluster), name of their file, and a function from key to values.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A row of ``options/times.toml``: the value is that of the first key present in ``place``, else ``default``."""
-
     name: str
     place: str
     keys: tuple[str, ...]
@@ -66,7 +64,6 @@ class _Source:
 
 @cache
 def _sources() -> tuple[_Source, ...]:
-    """Return the rows of ``options/times.toml``. ``off_at_zero``: zero disables the setting."""
     return tuple(
         _Source(name, place, **{**row, "keys": tuple(row["keys"])})
         for place, rows in read_table("options/times").items()
@@ -102,7 +99,7 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Place in options/times.toml -> suffix of the name of the file.
+# Section of options/times.toml -> end of the name of the file with these settings.
 _TABLES = {
     "heartbeat": "ha.cf",
     "multipath": "multipath.conf",
@@ -113,7 +110,6 @@ _TABLES = {
 
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
-    """Yield the files or elements of a setup for a place in ``options/times.toml``, such as ``totem`` or ``net``."""
     corosync, cib = setup.corosync, setup.cib
     if place.startswith(("totem", "quorum")):
         *outer, inner = place.split(".")
@@ -214,7 +210,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
         if device.agent in ("external/sbd", "fence_sbd") and setup.sbd:
-            # The disk holds msgwait. By default it is twice the time-out of the watchdog.
+            # sbd stores msgwait on its disk. By default it is twice the time-out of the watchdog.
             wait_s = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
             wait_s = seconds(setup.sbd.get("msgwait-timeout", "")) or wait_s
             written = bool({"SBD_WATCHDOG_TIMEOUT", "msgwait-timeout"} & set(setup.sbd))

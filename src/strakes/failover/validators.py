@@ -30,11 +30,11 @@ _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 _LIMIT_S = 20.0
 # Maximum number of resources whose agents check their parameters. The time grows in proportion.
 _MOST_AGENTS = 60
-# OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec): the program is missing on this node. This is no mistake.
+# Exit code of an agent whose program is missing: OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec).
 _NOT_INSTALLED = 5
 # Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
-# Characters that are replaced in values of corosync.conf, such as slashes: no checked value is a path.
+# Characters that are replaced in values of corosync.conf. Slashes are among them, so that no value can be a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
 _NOBODY = 65534  # User id of nobody: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
@@ -164,7 +164,7 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
                     path.chmod(0o750 if path.is_dir() else 0o640)
                 words += _AS_NOBODY
             except OSError as error:
-                # EINVAL: in a user namespace without user nobody, root has only the rights of an ordinary user anyway.
+                # chown fails with EINVAL in a user namespace without user nobody. There, root is an ordinary user.
                 if error.errno != errno.EINVAL:
                     raise
         yield place, words

@@ -143,7 +143,7 @@ class Cib:
 
     @cached_property
     def remote_nodes(self) -> tuple[str, ...]:
-        """Return the names of the nodes that resources start: remote nodes, guest nodes, and replicas of bundles."""
+        """Return the names of the nodes that Pacemaker starts: remote nodes, guest nodes, and replicas of bundles."""
         guests = (one.meta.get("remote-node", "") for one in self.services)
         replicas = (name for bundle in self.root.iter("bundle") for name in _replicas(bundle))
         return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests), *replicas)
@@ -321,7 +321,7 @@ class Cib:
             if element.tag == "primitive":
                 yield self._primitive(element, metas, clone, group)
             elif element.tag in ("clone", "master", "bundle", "group"):
-                # The replicas of a bundle count as the copies of a clone.
+                # Replicas of a Pacemaker bundle are treated as copies of a clone.
                 within = (clone, identity) if element.tag == "group" else (identity, group)
                 yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), *within)
 

@@ -138,7 +138,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        # A colocation with a clone that names no role allows every node with a copy of the clone, promoted or not.
+        # A colocation with a clone, but without a role, allows every node with a copy, promoted or not.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
             join(one.id for one in (*ends[0], *ends[1]))

@@ -33,8 +33,7 @@ _SOFT_S, _HARD_S = 300, 900
 _STONITH_TIMEOUT_S = 120
 # Seconds for which DRBD waits until its peer is fenced. It must exceed Pacemaker's own limit for fencing.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Pacemaker score of a node whose network works. It exceeds the stickiness of a group, so a lost network moves the
-# group.
+# Pacemaker score of a node whose network works. It exceeds a group's stickiness, so a lost network moves the group.
 _WATCHED = "20000"
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";

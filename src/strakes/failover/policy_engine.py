@@ -79,7 +79,7 @@ class PolicyEngine:
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             done = document.findall("./actions/rsc_action")
             restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
-            # An error means that actions wait for each other in a loop. Further transitions would not resolve it.
+            # crm_simulate fails if actions wait for each other in a loop. Further transitions would not resolve it.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
         nodes = document.findall("./revised_cluster_status/nodes/node")

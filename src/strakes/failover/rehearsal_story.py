@@ -70,7 +70,7 @@ class Policies:
         """Return whether the partition ``island`` has quorum. ``islands``: all partitions."""
         if self.two_node:
             return True
-        # The quorum device votes for the largest partition that it reaches. In a tie, the one with ``first`` wins.
+        # The quorum device votes for the largest partition that it reaches. In a tie, its tie-breaker node decides.
         seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
         largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
         votes = len(island) + (self.device and largest == island)

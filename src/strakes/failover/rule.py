@@ -55,7 +55,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Properties that are no settings in a file: these four, and all derived ones, whose names contain a space.
+# Properties that are no settings in a file: id, agent, name, standard, and derived ones, which contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]

@@ -118,7 +118,7 @@ def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
 def colocations(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each colocation of two resources; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
-    # Colocations in a resource set are left out: each member of the set only follows the member before it.
+    # Only colocations of two resources are tested. In a resource set, each member just follows the one before it.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]

@@ -31,7 +31,7 @@ from strakes.targets.command import CommandTimeout, Runner, run
 LIVE = "the running cluster"
 # Maximum total size of all files in bytes. 1,000 DRBD resources need half a million.
 _MOST_BYTES = 4 << 20
-# A cluster's configuration needs at least one file whose name begins with one of these.
+# Prefixes of file names. A cluster's configuration needs at least one file with such a prefix.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 # Files in subdirectories that are recognised by their content. The last one is the CIB in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
@@ -234,7 +234,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # Only files of the running cluster are trusted, so a directory of the same name gets the prefix ./ here.
+    # Only files of the running cluster are trusted, so the prefix ./ marks a directory with the same name.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     return setup_of(where, root, texts, cluster)
 

@@ -16,7 +16,7 @@ from strakes.failover.policy_engine import PolicyEngine, failed_monitor
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
-# Time limit in seconds for all simulations of a setup together.
+# Time limit in seconds for all simulations of a cluster together.
 _LIMIT_S = 20.0
 # Number of simulations that run in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)

@@ -85,7 +85,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # crm_verify also fails for mere warnings, for example about old names. They are no refusal.
+    # crm_verify also fails for mere warnings, for example about old names that Pacemaker accepts.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
@@ -116,7 +116,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
     encrypts = encrypts or totem.get("crypto_hash", "none") != "none"
     unencrypted = totem.get("transport") in ("udp", "udpu")
     if totem.get("rrp_mode") or not listed or (encrypts and unencrypted):
-        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 accepts such files.
+        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 requires neither.
         why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))

@@ -33,11 +33,11 @@ class Block:
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
-        """Return the child blocks with this name."""
+        """Return the inner sections with this name."""
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return one block that merges all child blocks with this name. It is empty if no child has the name."""
+        """Return one section that merges all inner sections with this name; it is empty if there are none."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -46,7 +46,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, block) for all nested blocks, such as ``quorum device`` for the block device inside quorum."""
+        """Yield (path, section) for all nested sections, such as ``quorum device`` for section device in quorum."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block

@@ -1,4 +1,4 @@
-"""Check a setup: apply the rules, and let the cluster's own programs verify their files."""
+"""Check the configuration of a cluster: apply the rules, and let the cluster's own programs verify their files."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Cib:
         return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
-        """Return a copy that the tools of every Pacemaker release accept. Properties get their Pacemaker 2 names."""
+        """Return a copy of the CIB that every Pacemaker release accepts. Properties get their Pacemaker 2 names."""
         root = copy.deepcopy(self.root)
         configuration = root.find("./configuration")
         configuration = Xml.SubElement(root, "configuration") if configuration is None else configuration
@@ -68,7 +68,7 @@ class Cib:
         return root
 
     def with_nodes_online(self, names: Iterable[str]) -> Xml.Element:
-        """Return a copy for Pacemaker's tools, with these nodes online and nothing started. Missing nodes are added."""
+        """Return a copy of the CIB with these nodes online and nothing started. Missing nodes are added."""
         root = self.readable()
         root.set("have-quorum", "1")
         for status in root.findall("./status"):

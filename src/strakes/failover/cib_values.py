@@ -55,6 +55,6 @@ def score(text: str) -> float:
 
 
 def role_of(text: str) -> str:
-    """Return the Pacemaker 2 name of a role: Promoted for Master."""
+    """Return the current name of a role, such as Promoted for the older name Master."""
     text = text[:1].upper() + text[1:].lower()
     return renamed("roles").get(text, text)

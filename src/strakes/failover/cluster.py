@@ -128,7 +128,7 @@ class ServedTarget:
 
     @property
     def device(self) -> str:
-        """Return the path of the device that is formatted and mounted."""
+        """Return the path of the target's device that is formatted and mounted."""
         if self.pool:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"

@@ -1,4 +1,4 @@
-"""Things that rules check, such as nodes or resources, their facts (named values), and the tests of facts.
+"""Objects that rules check, such as nodes or resources, their facts (named values), and tests of facts.
 
 A fact has any number of values, including none. A test holds if at least one value passes. The tests:
 
@@ -73,7 +73,7 @@ def number(text: str) -> float | None:
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Return whether all conditions (name of a fact -> test) hold for the facts of a thing."""
+    """Return whether an object fulfils all conditions (name of a fact -> test)."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 

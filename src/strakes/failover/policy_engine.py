@@ -28,7 +28,7 @@ Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
-    """Pacemaker's policy engine, applied to one setup.
+    """Pacemaker's policy engine, applied to one cluster.
 
     ``directory``: place for its files, which the caller removes. ``limit_s``: time limit in seconds for all simulations
     together. Raises EnvironmentLacksError without crm_simulate, and BadInputError for a CIB with too many clone copies.

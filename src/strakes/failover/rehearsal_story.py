@@ -42,7 +42,7 @@ class Policies:
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
-        """Return these settings from the configuration files of a cluster."""
+        """Return the settings for quorum and fencing in the configuration files of a cluster."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
         names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)

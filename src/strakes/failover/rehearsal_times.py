@@ -76,11 +76,11 @@ class Times:
         return Span(delay_s, delay_s) + self.power_off
 
     def start(self, targets: Iterable[str]) -> Span:
-        """Return the start time of the slowest of the targets."""
+        """Return the bounds of the start time of the slowest target."""
         return max((self.starts.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
 
     def stop(self, targets: Iterable[str]) -> Span:
-        """Return the stop time of the slowest of the targets."""
+        """Return the bounds of the stop time of the slowest target."""
         return max((self.stops.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
 
 

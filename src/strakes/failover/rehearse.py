@@ -77,7 +77,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
 
 
 def document(rehearsal: Rehearsal) -> str:
-    """Return the rehearsal as JSON."""
+    """Return the results of a rehearsal as JSON."""
 
     def row(scene: Scene) -> dict[str, object]:
         return {

@@ -1,6 +1,6 @@
-"""Read the rules from the TOML files in ``rules``, and apply them to a setup.
+"""Read the rules from the TOML files in ``rules``, and apply them to the configuration of a cluster.
 
-A rule has ``when`` (conditions on the facts of all things of one kind, such as all clones) or ``limits`` (relations
+A rule has ``when`` (conditions on all objects of one kind, such as all clones) or ``limits`` (relations
 between times). A rule without ``when`` and ``limits`` is a function with the rule's name in the module ``rules_FILE``.
 """
 
@@ -65,7 +65,7 @@ Find = Callable[[Setup], Iterable[str]]
 class Rule:
     """A rule that finds one kind of mistake.
 
-    ``find``: yields a text for each place with the mistake. ``needs``: parts of a setup, such as corosync, without
+    ``find``: yields a text for each place with the mistake. ``needs``: configuration files, such as corosync, without
     which the rule is skipped. ``source``: public page that supports ``reason``, or that reports the mistake. ``bad``,
     ``good``: examples, as changes to a good cluster of two nodes (``tests/failover/rule_example.py``).
     """

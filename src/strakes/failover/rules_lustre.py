@@ -31,7 +31,7 @@ def option_values(words: list[str], option: str) -> list[str]:
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return all NIDs in the values of these options. A node may have several NIDs, separated by commas."""
+    """Return all NIDs in the values of these mkfs.lustre options. A node may have several NIDs, separated by commas."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 

@@ -71,13 +71,13 @@ class Setup:
 
     @property
     def pacemaker(self) -> Cib:
-        """Return the CIB. The caller must know that it exists."""
+        """Return the CIB, which must exist."""
         assert self.cib is not None
         return self.cib
 
     @property
     def simulated(self) -> Behaviour:
-        """Return the results of the simulation. The caller must know that they exist."""
+        """Return the results of the simulation, which must exist."""
         assert self.behaviour is not None
         return self.behaviour
 
@@ -146,7 +146,7 @@ class Setup:
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Return the names of the parts that the setup has, such as "pacemaker" if it has a CIB."""
+        """Return the names of the configured programs and other parts, such as "pacemaker" if there is a CIB."""
         there = {
             "description": self.cluster,
             "corosync": self.corosync,
@@ -283,7 +283,7 @@ def _states(runner: Runner) -> dict[str, str]:
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
-    """Parse files and return their setup. ``texts``: path below ``root`` -> text. Raises BadInputError if invalid."""
+    """Return the parsed files of a cluster. ``texts``: path below ``root`` -> text. Raises BadInputError if invalid."""
     cib, cib_file = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml")
     built = built_cib(texts) if cib is None else None
     if built:

@@ -1,4 +1,4 @@
-"""Simulations of a setup by Pacemaker's policy engine: the first start, and the state after each failure."""
+"""Simulations of a cluster by Pacemaker's policy engine: the first start, and the state after each failure."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _KINDS = (
 
 
 def place_of_source(name: str, text: str) -> str:
-    """Return the path that a file with this content has in a setup, or an empty text for unknown content."""
+    """Return the usual path of a file with this content, or an empty text for unknown content."""
     if name in ("haresources", "ha.cf"):
         return f"etc/ha.d/{name}"
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")

@@ -14,7 +14,7 @@ _START = "start"  # Name of the client in the record that a service writes when 
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal. Each start of the service increments ``term``, beginning with the last one in its copy."""
+    """One line of a journal. Each start of the service uses the last ``term`` in its copy plus one."""
 
     term: int
     node: str

@@ -302,7 +302,7 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def amounts_of(setup: Setup) -> Amounts:
-    """Return name -> all times with this name in a setup, such as the ``stop`` time-outs of all resources."""
+    """Return name -> all times with this name in a cluster, such as the ``stop`` time-outs of all resources."""
     collected: dict[str, list[Amount]] = {}
     for place, sources in groupby(_sources(), lambda source: source.place):
         places = list(_places(setup, place))

@@ -55,7 +55,7 @@ class ValidatorVerdict:
 
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
-    """Return one verdict for each part of the setup (DRBD, Corosync, Pacemaker) that has a checking program."""
+    """Return the verdicts of the checking programs on the configurations of DRBD, Corosync and Pacemaker."""
     found = []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84

@@ -14,12 +14,12 @@ from strakes.base.errors import BadInputError
 # Maximum numbers of resources (or nodes), and of constraints between two resources. The time of the rules grows with
 # the square of the number of resources, and in proportion to the number of constraints.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-# Maximum depth of nested elements. Recursive readers need a frame per level, and by default of Python there are 1,000.
+# Maximum depth of nested elements. Recursive readers use a stack frame per level; Python has a default of 1,000.
 MOST_DEPTH = 100
-# Maximum number of attributes of an element. The time of Pacemaker's tools grows with its square.
+# Maximum number of attributes of an XML element. The time of Pacemaker's tools grows with its square.
 _MOST_ATTRIBUTES = 256
-# Lower limits for a simulation, because a check runs up to 40 simulations within 20 s. The time of a simulation grows
-# in proportion to the numbers of resources, constraints and elements of the CIB.
+# Maximum numbers of resources, constraints and XML elements for a simulation. Its time grows in proportion to them,
+# and a check runs up to 40 simulations within 20 s.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies of resources in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
@@ -52,7 +52,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 def too_many_copies(cib: Xml.Element) -> str:
     """Return the reason why a CIB has too many copies of resources to be simulated, or an empty text.
 
-    Every clone is assumed to have the largest number of copies in the CIB, because defaults may set the number.
+    Defaults may set the number of copies, so the largest number in the CIB is assumed for every clone.
     """
     given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
     given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in REPLICAS]

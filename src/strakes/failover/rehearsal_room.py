@@ -18,7 +18,7 @@ from strakes.failover.rehearsal_wiring import Cut, Wiring
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail. ``name``: node, network or resource. ``target``: target of a disk, or network of a card."""
+    """A part that can fail. ``name``: such as a node or network. ``target``: target of a disk, or network of a card."""
 
     kind: str
     name: str

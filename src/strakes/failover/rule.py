@@ -65,7 +65,7 @@ Find = Callable[[Setup], Iterable[str]]
 class Rule:
     """A rule that finds one kind of mistake.
 
-    ``find``: yields a text for each place with the mistake. ``needs``: configuration files, such as corosync, without
+    ``find``: yields a text for each place with the mistake. ``needs``: inputs such as corosync or state, without
     which the rule is skipped. ``source``: public page that supports ``reason``, or that reports the mistake. ``bad``,
     ``good``: examples, as changes to a good cluster of two nodes (``tests/failover/rule_example.py``).
     """

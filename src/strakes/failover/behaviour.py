@@ -12,7 +12,7 @@ class Snapshot:
 
     ``places``: resource -> (node, role) pairs where it runs. ``fenced``: nodes that were powered off. ``unclean``:
     nodes that could not be fenced. ``restarted``: resources that were recovered. ``unmanaged``: resources that
-    Pacemaker does not manage. ``file``: the CIB after the event.
+    Pacemaker does not manage. ``file``: path of Pacemaker's configuration (CIB) after the event.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]

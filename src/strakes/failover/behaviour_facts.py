@@ -1,4 +1,4 @@
-"""Facts about services from simulations by Pacemaker's policy engine."""
+"""Properties of services, derived from simulations by Pacemaker's policy engine, which rules test."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _INFINITY = float("inf")
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
-    """Yield each service with its facts from the simulation, such as whether it starts on any node."""
+    """Yield the simulated properties of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
-    # The simulation lacks node attributes that agents set at run time. Resources banned by these count as unknown.
+    # Agents such as ping set node attributes at run time. A simulation lacks them, so their effect is unknown.
     unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
     unknown |= {one.id for one in cib.services if one.meta.get("target-role") == "Stopped" or _makes_way(cib, one)}
     unknown |= _placed_unlike_in_newer_releases(cib)
@@ -30,7 +30,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
-        # Two running copies would destroy data or use the same IP address.
+        # A file system that two nodes mount is destroyed, and an IP address on two nodes is a conflict.
         mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
         shared = ("lvs_support", "unique_clone_address")
         hashed = one.values.get("clusterip_hash") or any(is_true(one.values.get(name, "false")) for name in shared)
@@ -46,9 +46,9 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    """Return the services that Pacemaker may place although crm_simulate 2.1.5 starts them nowhere.
+    """Return services that newer releases of Pacemaker may start although crm_simulate 2.1.5 starts them nowhere.
 
-    Later releases place by utilization, and place bundles and members of groups in colocations, differently.
+    Newer releases differ in placement by utilization, and in colocations of bundles and of members of groups.
     """
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
@@ -60,7 +60,7 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:
-    """Return whether a service, such as a test system, has a single node and stops there for another service."""
+    """Return whether a service may run on one node only, and has to stop there for another service."""
     names = {one.id, one.group, one.clone} - {""}
     bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
     banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
@@ -69,7 +69,7 @@ def _makes_way(cib: Cib, one: Primitive) -> bool:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield each node whose death was simulated, with facts such as whether the other nodes power it off."""
+    """Yield the simulated effects of the death of each node, such as whether the other nodes power it off."""
     seen = setup.simulated
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)
@@ -89,7 +89,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
-        # If several resources of the same agent qualify, the service needs only one of them.
+        # A service that can use several resources of the same agent needs only one of them.
         apart = [when for when, snapshot in snapshots.items() if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 

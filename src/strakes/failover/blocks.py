@@ -17,7 +17,7 @@ _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 @dataclass
 class Block:
-    """One section, such as ``on alpha {...}`` with the ``words`` (alpha,). ``settings``: (key, value) in file order."""
+    """A section in braces. ``words``: ("alpha",) in ``on alpha {...}``. ``settings``: (key, value) in file order."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def read_drbd(text: str, where: str) -> Block:
     return _tree(_drbd_parts(text, where), where)
 
 
-# Position (file and line), and the part there: a section's beginning, a setting (key, value), or None for its end.
+# Position (file and line), and what is there: the beginning of a section, a (key, value) pair, or None for its end.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -112,7 +112,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a DRBD file that is safe to pass to drbdadm. Words keep their lines; unusual characters become ``?``.
+    """Return a DRBD file that is safe to pass to drbdadm, with the same line numbers; unusual characters become ``?``.
 
     Raises BadInputError for a word that could make drbdadm open a file outside of this file's directory.
     """

@@ -50,5 +50,5 @@ def check(setup: Setup) -> Check:
 
 
 def document(result: Check) -> str:
-    """Return the check as JSON."""
+    """Return the results of a check as JSON."""
     return json.dumps({"schema": 1, "ok": not result.failed, **asdict(result)}, indent=2)

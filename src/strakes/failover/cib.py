@@ -162,7 +162,7 @@ class Cib:
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
-        """Return all location constraints. A constraint with several rules is split into one constraint per rule."""
+        """Return the location constraints that have not expired. Each rule of a constraint counts as one constraint."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             role = role_of(element.get("role", ""))
@@ -226,7 +226,7 @@ class Cib:
         return [tuple(found[index]) for index in sorted(found)]
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """Return the nodes that a fencing device powers off: the hosts in its parameters, or all nodes without any."""
+        """Return the nodes that a fencing device powers off: the hosts in its parameters, or by default all nodes."""
         if self.fences_everybody(device):
             return self.nodes
         listed = re.split(r"[\s,;]+", self._hosts(device).strip())
@@ -244,7 +244,6 @@ class Cib:
         return device.values.get("pcmk_host_check") == "none" or not named
 
     def _hosts(self, device: Primitive) -> str:
-        """Return the host list of a fencing device. Without a list, return its outlet if a node has the same name."""
         keys = ("pcmk_host_list", "hostlist", "hostname" if device.agent.startswith("external/") else "hostlist")
         outlets = [device.values[key] for key in ("plug", "port") if device.values.get(key) in self.nodes]
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
@@ -268,7 +267,7 @@ class Cib:
 
     @cached_property
     def ties(self) -> Ties:
-        """Return the index of groups, colocations and orders between resources."""
+        """Return an index of the groups, colocations and orders, for fast queries about pairs of resources."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]
@@ -278,10 +277,7 @@ class Cib:
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
-        """Return the settings of several sets of name-value pairs. The set with the highest score takes precedence.
-
-        A set with a rule counts only if the rule matches ``about``: attributes of a resource and of its operation.
-        """
+        """Merge attribute sets that match ``about``. Pacemaker prefers the set with the highest score."""
         found: dict[str, str] = {}
         for block in self._sets(path):
             rule = block.find("./rule")
@@ -304,7 +300,6 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
-        """Return the settings of one element. If it has several sets, the sets without a rule take precedence."""
         blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
         if tag == "instance_attributes":
             blocks.sort(key=lambda block: block.find("./rule") is None)
@@ -376,7 +371,7 @@ class Cib:
         )
 
     def resources_of(self, element: Xml.Element) -> tuple[str, ...]:
-        """Return the ids in a location constraint. Its resource may be a pattern or a set."""
+        """Return the ids of the resources of a location constraint, which may name a pattern or a resource set."""
         if element.get("rsc"):
             return (element.get("rsc", ""),)
         pattern = element.get("rsc-pattern")
@@ -386,7 +381,7 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that match a rule, and whether it tests only permanent node attributes and node names."""
+        """Return the nodes that match a rule, and whether the CIB contains all values that the rule tests."""
         certain = True
         columns: list[set[str]] = []
         for part in rule:
@@ -405,7 +400,7 @@ class Cib:
         return tuple(node for node in self.nodes if node in chosen), certain
 
     def _with_attribute(self, expression: Xml.Element) -> set[str] | None:
-        """Return the nodes for which an expression is true, or None if the CIB does not hold what it tests."""
+        """Return the nodes on which an expression is true, or None if the CIB does not contain the tested attribute."""
         name, wanted = expression.get("attribute", ""), expression.get("value")
         given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
         given = {node: node for node in self.nodes} if name == "#uname" else given
@@ -459,7 +454,6 @@ def _refs(resource_set: Xml.Element) -> list[str]:
 
 
 def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Return the pairs (first, then) of (resource, action) that an ordering constraint on resource sets means."""
     rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
     pairs = []
     for one, row in zip(sets, rows, strict=True):

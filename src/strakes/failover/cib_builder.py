@@ -12,19 +12,19 @@ from strakes.failover.known_options import advised_times, resource_agents
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
-Member = tuple[str, str]  # Member of a constraint: a resource, and its role or action (may be empty).
+Member = tuple[str, str]  # Member of a constraint: id of a resource, and its role or action (may be empty).
 
 
 @dataclass(frozen=True)
 class Words:
-    """A parsed statement: ``settings`` (a=b), ``blocks`` such as ``op NAME a=b``, and all other words (``plain``)."""
+    """A statement of crm or pcs: ``settings`` (a=b), ``blocks`` such as ``op NAME a=b``, ``plain`` (other words)."""
 
     plain: tuple[str, ...]
     settings: dict[str, str]
     blocks: tuple[tuple[str, str, dict[str, str]], ...]
 
     def block(self, name: str) -> dict[str, str]:
-        """Return the merged settings of all blocks with this name."""
+        """Return the settings after a keyword such as ``meta``; if the keyword is repeated, the settings are merged."""
         return {key: value for block, _, pairs in self.blocks if block == name for key, value in pairs.items()}
 
 
@@ -122,7 +122,7 @@ class CibBuilder:
         self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
 
     def advised_operations(self, element: Xml.Element, words: Words) -> None:
-        """Add the operations that no statement gives, except monitors, with the time-outs that the agent advises."""
+        """Add the operations that a resource lacks, except monitors, with the time-outs that its agent advises."""
         given = {name for kind, name, _ in words.blocks if kind == "op"}
         for name, limit in times_of(element.attrib).items():
             if name not in (*given, "monitor"):
@@ -156,7 +156,7 @@ class CibBuilder:
         return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
 
     def colocation(self, identity: str, near: Member, far: Member, score: str = "INFINITY") -> None:
-        """Add a colocation: ``near`` runs on the node of ``far``. Both are (resource, role); role may be empty."""
+        """Add a colocation that keeps ``near`` on the node of ``far``. Both are (resource, role); role may be empty."""
         given = {"rsc": near[0], "with-rsc": far[0], "score": score, "rsc-role": near[1], "with-rsc-role": far[1]}
         self.constraint("rsc_colocation", identity, given)
 
@@ -207,7 +207,6 @@ class CibBuilder:
                 self.undefined.append(f"{one.get('id')} names {lacking}")
 
     def _statement(self, section: str, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
-        """Add an element to a section. It replaces an earlier element with the same id."""
         parent = self._sections[section]
         parent[:] = [one for one in parent if one.get("id") != identity]
         return self._add(parent, tag, identity, attributes)

@@ -101,9 +101,7 @@ class Ties:
         return later.id in self._after[earlier.id]
 
     def _reached(self, first: Iterable[str], *, symmetrical: bool = False) -> set[str]:
-        """Return ``first`` and all resources that start after it. ``symmetrical`` follows only symmetrical orders."""
         reached, followed, waiting = set[str](), {""}, list(first)
-        # Id of a group -> position of its first member that was reached.
         from_here: dict[str, int] = {}
         while waiting:
             name = waiting.pop()

@@ -23,7 +23,7 @@ def read_table(name: str) -> Mapping[str, Any]:
 
 
 def renamed(kind: str) -> Mapping[str, str]:
-    """Return other name -> Pacemaker 2 name, for the ``kind`` properties or roles."""
+    """Return name in another release -> name in Pacemaker 2. ``kind``: ``properties`` or ``roles``."""
     names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse an IP address. Return None for a host name, and for an IPv6 zone that is no name of a network card."""
+    """Parse an IP address. Return None for a host name, and for an IPv6 address with an invalid zone (after ``%``)."""
     try:
         return ipaddress.ip_address(text) if re.fullmatch(r"[\w.:%-]+", text, re.ASCII) else None
     except ValueError:
@@ -25,8 +25,8 @@ def is_address(text: str) -> bool:
 class Network:
     """One network of the cluster.
 
-    ``switch``: name of the switch, empty for a direct cable. ``stands_in_for``: the part of older designs that this
-    network replaces. ``interface``: network card of every node that the cluster monitors; empty for no monitoring.
+    ``switch``: name of the switch, empty for a direct cable. ``stands_in_for``: text for the run-book about the older
+    equipment that this network replaces. ``interface``: network card that the cluster monitors on every node, or empty.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Network:
     interface: str = ""
 
     def holds(self, address: str) -> bool:
-        """Return whether an address is in the subnet; a host name is in no subnet."""
+        """Return whether an address is in the subnet of this network. A host name is in no subnet."""
         read = read_address(address) if self.subnet else None
         return read is not None and read in ipaddress.ip_network(self.subnet)
 
@@ -80,7 +80,7 @@ class Pdu:
 
 @dataclass(frozen=True)
 class Node:
-    """One server. One of its ``power_feeds`` keeps it on. A ``quorum_only`` node has a vote and runs no services."""
+    """One server. Each of its ``power_feeds`` alone suffices. A ``quorum_only`` node has a vote and no services."""
 
     name: str
     addresses: dict[str, str]
@@ -118,7 +118,7 @@ class ServedTarget:
 
     @property
     def replicated(self) -> bool:
-        """Return whether DRBD keeps a copy on each node. If not, the nodes share the disks of the target."""
+        """Return whether DRBD keeps a copy of the target on each of its nodes."""
         return not self.shared
 
     @property
@@ -169,7 +169,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The whole cluster. ``quorum_host``: host of the quorum device, or empty. ``survivor``: wins the fencing race."""
+    """The whole cluster. ``quorum_host``: host of the quorum device, if any. ``survivor``: winner of a fencing race."""
 
     name: str
     drbd: str = "9"

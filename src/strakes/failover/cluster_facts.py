@@ -1,4 +1,4 @@
-"""Facts that rules test: about the cluster, its nodes, Corosync, sbd, DRBD, and settings in files of nodes."""
+"""Properties of the cluster, its nodes, Corosync, sbd, DRBD, and settings in files of nodes, which rules test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 
 
 def cluster(setup: Setup) -> Iterator[Thing]:
-    """Yield the cluster as one thing whose facts are its properties and deduced values such as its node count."""
+    """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
     deduced: Table = {
         "number of nodes": str(len(setup.node_names)),
@@ -39,13 +39,13 @@ def cluster(setup: Setup) -> Iterator[Thing]:
 
 
 def _links_of_heartbeat(ha_cf: str) -> set[str]:
-    """Return the network cards and serial lines in ha.cf. A line with bcast or serial may name several."""
+    """Return the network cards and serial lines in Heartbeat's ha.cf. A line with bcast or serial may name several."""
     rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", ha_cf)
     return {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
 
 
 def nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield each node; its facts are its node attributes, and whether it is fenced or only votes."""
+    """Yield the attributes of each node, and whether a fencing device can power it off."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     for name in setup.node_names:
@@ -57,7 +57,7 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 
 
 def membership(setup: Setup) -> Iterator[Thing]:
-    """Yield corosync.conf as one thing; its facts are its settings and counts of nodes, links and votes."""
+    """Yield the settings in corosync.conf, with the numbers of nodes, links and votes."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
@@ -76,14 +76,13 @@ def membership(setup: Setup) -> Iterator[Thing]:
 
 
 def _setting(block: Block, name: str) -> tuple[str, ...]:
-    """Return the value of a setting as a tuple. ``quorum.device.model``: ``model`` in section device of quorum."""
     *path, key = name.split(".")
     settings = reduce(Block.one, path, block).settings
     return tuple(value for name, value in reversed(settings) if name == key)[:1]
 
 
 def sbd(setup: Setup) -> Iterator[Thing]:
-    """Yield sbd as one thing; its facts are its settings, and how its disks and watchdog relate to other files."""
+    """Yield the settings of sbd, and whether other files use its disks or its watchdog."""
     disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
     devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
@@ -118,13 +117,13 @@ def states(setup: Setup) -> Iterator[Thing]:
 
 
 def settings(setup: Setup) -> Iterator[Thing]:
-    """Yield each setting in the files of nodes, with its table, name and value as facts."""
+    """Yield the name and value of each setting in the files of nodes."""
     for given in settings_of_nodes(setup):
         yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
 
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
-    """Yield each DRBD resource; its facts are its options, and deduced values such as the number of its hosts."""
+    """Yield the options of each DRBD resource, with derived properties such as the number of its hosts."""
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]

@@ -31,7 +31,7 @@ def read_crm(text: str) -> CibBuilder:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
-    # A running cluster shows all operations. To a script, crmsh adds the start, stop and so on that it leaves out.
+    # crmsh adds missing operations such as start and stop to the resources of a script.
     for keyword, identity, *rest in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
             builder.advised_operations(element, read_words(rest[1:], _BLOCKS))
@@ -47,9 +47,9 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-# Limits on the expansion of a script, in bytes and in words of a loop. Together they limit the result to about 30 MB.
+# Maximum size of a script in bytes, and maximum number of words of a loop. The expanded script has about 30 MB at most.
 _MOST_EXPANDED_BYTES = 65536
-_MOST_WORDS_OF_LOOP = 16  # the size of the result grows in proportion
+_MOST_WORDS_OF_LOOP = 16  # The size of the expanded script grows in proportion to this number of words.
 
 
 def expanded(script: str) -> str:
@@ -156,7 +156,6 @@ def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
-    """Return the score (or ``usual``), the members as (resource, role or action), and the settings of a constraint."""
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
     members = [word.partition(":")[::2] for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
@@ -198,7 +197,7 @@ def _topology(builder: CibBuilder, words: list[str]) -> None:
 
 
 def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    """Return a function that reads ``[id=ID] [meta] NAME=VALUE ...`` into a section of properties or defaults."""
+    """Return a reader of ``[id=ID] [meta] NAME=VALUE ...`` that adds the values to a section of the CIB."""
 
     def read(builder: CibBuilder, words: list[str]) -> None:
         found = read_words((word for word in words if word != "meta"), ()).settings
@@ -212,7 +211,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": _group,
-    # modgroup can also name a position in the group, which is ignored.
+    # The modgroup command of crm can also name a position in the group, which is ignored.
     "modgroup": lambda builder, words: builder.group(words[0], words[2:3] if words[1] == "add" else ()),
     "clone": _clone,
     "ms": partial(_clone, promotable=True),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 _COROSYNC_PORTS = (5404, 5405, 5406)
-# Maximum number of nodes without remote nodes, from the manual of the Red Hat High Availability Add-On.
+# Maximum number of nodes, not counting remote nodes, from the manual of the Red Hat High Availability Add-On.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
@@ -51,7 +51,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
-# Largest valid number: Pacemaker parses numbers as 32 bits (manual page).
+# Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
 _MOST = (1 << 31) - 1
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {
@@ -65,17 +65,14 @@ _SHAPES: Mapping[object, str] = {
 
 @dataclass(frozen=True)
 class _Table:
-    """One TOML table of the file. ``where``: names the file and the table in messages."""
-
     values: dict[str, Any]
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return an instance of a dataclass, with the keys of this table as its fields.
+        """Return an instance of a dataclass, with the keys of this TOML table as its fields.
 
-        ``given``: values of fields that the file does not have. ``inner``: keys that the caller reads. ``needs``: keys
-        that are required although their field has a default. Raises BadInputError for a key that is unknown, missing
-        or invalid.
+        ``inner``: further valid keys. ``needs``: keys that are required although their field has a default. Raises
+        BadInputError for a key that is unknown, missing or invalid.
         """
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
@@ -115,7 +112,6 @@ class _Table:
         return parse_seconds(value) if shape is float else tuple(value) if isinstance(value, list) else value
 
     def refuse_others(self, *keys: str) -> None:
-        """Raise BadInputError for the first key that is not in ``keys``."""
         for key in self.values:
             if key not in keys:
                 near = nearest_word(key, keys)
@@ -124,26 +120,22 @@ class _Table:
                 raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=remedy)
 
     def table(self, key: str, value: Any = None) -> _Table:
-        """Return the inner table of a key. Raises BadInputError if it is missing."""
         value = self.values.get(key) if value is None else value
         if not isinstance(value, Mapping):
             raise BadInputError("expected a table", where=f"{self.where}: {key}", why=f"it is {value!r}")
         return _Table(dict(value), f"{self.where}: {key}")
 
     def tables(self, key: str) -> list[_Table]:
-        """Return the inner tables of a key, such as ``[[target]]``. Raises BadInputError for anything else."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(key, value, f"[[{key}]] tables")
         return [self.table(f"{key} {number}", one) for number, one in enumerate(value, 1)]
 
     def require(self, right: object, key: str, wanted: str) -> None:
-        """Raise BadInputError for the value of a key if ``right`` is false."""
         if not right:
             raise self.wrong(key, self.values.get(key), wanted)
 
     def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
-        """Return the error for a missing or wrong value; ``wanted`` describes a valid value."""
         if value is None:
             return BadInputError(f"the key {key!r} is missing", where=self.where, remedy=f"It must be {wanted}.")
         return BadInputError(f"{key!r} must be {wanted}", where=self.where, why=f"it is {value!r}")
@@ -281,11 +273,7 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
 
 
 def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of ``ServedTarget`` that describe the storage of a target.
-
-    The file has one of three forms: ``devices`` (one disk per node, replicated by DRBD), ``device`` (a disk that both
-    nodes share), or ``pool`` with ``vdevs`` (ZFS).
-    """
+    """Return the disks of a target: ``devices`` (one per node, for DRBD), ``device`` (shared), or a ZFS ``pool``."""
     if not table.values.keys() & {"device", "pool"}:
         devices = table.value("devices", dict[str, str])
         nodes = tuple(name for name in servers if name in devices)
@@ -382,7 +370,6 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
 
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    """Find addresses of services or of the quorum device that are taken, and service addresses outside all networks."""
     taken = {
         address: node.name
         for node in cluster.nodes

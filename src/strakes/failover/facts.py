@@ -26,14 +26,14 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing that a rule checks. ``where``: beginning of each finding about it. ``fact``: name -> values."""
+    """An object that a rule checks. ``where``: beginning of messages about it. ``fact``: property name -> values."""
 
     where: str
     fact: Facts
 
 
 def yes(condition: object) -> str:
-    """Return "yes" for a true condition. Otherwise return an empty text, which counts as no value of a fact."""
+    """Return "yes" if a condition is true, otherwise an empty text."""
     return "yes" if condition else ""
 
 
@@ -78,7 +78,7 @@ def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Return whether a test holds for the values of one fact. ``facts``: other facts that the test may name."""
+    """Return whether a test such as ``>= 3`` holds for the values of a fact. ``facts``: others to compare with."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

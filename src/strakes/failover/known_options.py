@@ -53,7 +53,7 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """Return the limits that a number violates, or an empty text. ``kind``: ``1..9``, or ``1..9k`` for KiB."""
+    """Return the range that a number violates, or an empty text. ``kind``: ``1..9``, or ``1..9k`` for KiB."""
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
     assert bounds
@@ -74,7 +74,6 @@ def _tables() -> Mapping[str, str]:
 
 
 def _words(section: str) -> Iterator[str]:
-    """Yield the words of a section of the tables. A word such as @ssh is replaced by the words of that section."""
     for word in _tables().get(section, "").split():
         yield from _words(word) if word.startswith("@") else (word,)
 
@@ -120,7 +119,6 @@ def fencing_agents() -> tuple[str, ...]:
 
 @cache
 def _installed(agent: str) -> frozenset[str]:
-    """Return the names of the parameters of an installed agent; empty if its metadata cannot be read."""
     try:
         answer = run(["crm_resource", "--show-metadata", agent], _ASK_S) if _AGENT.fullmatch(agent) else None
         named = Xml.fromstring(answer.stdout) if answer and answer.status == 0 else Xml.Element("none")

@@ -62,7 +62,7 @@ class ClusterModel:
     assumed: tuple[str, ...] = ()
 
     def services_by_target(self) -> dict[str, Service]:
-        """Return target -> service with the same name, DRBD resource, ZFS pool, mount point or address."""
+        """Return target in cluster.toml -> service of equal name, DRBD resource, ZFS pool, mount point or address."""
         found = {}
         for target in self.cluster.targets:
             service = next((one for one in self.services if _is_of(one, target)), None)
@@ -83,19 +83,18 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def model_of(setup: Setup) -> ClusterModel:
-    """Return the model of a setup. If a file is missing, the part of the model that it describes is empty."""
+    """Return the nodes, networks and services of a cluster. A part whose file is missing is empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
     return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
 
 
 def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
-    """Yield (node, link number -> address) for each node that runs Corosync."""
     cib, links = setup.cib, [links_of(node) for node in nodes_of(setup)]
     listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
-        # In corosync.conf, nodes may lack names. Pacemaker then uses host names, so nodes are matched by their order.
+        # Nodes in corosync.conf may lack names. Pacemaker then uses host names, so the order identifies the nodes.
         listed = dict(zip(named, links, strict=False))
     for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
         yield name, listed.get(name, {})
@@ -120,8 +119,8 @@ def _assumed(setup: Setup) -> Iterator[str]:
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
     """Return the services: sets of resources that groups and mandatory colocations keep together.
 
-    Fencing devices, agents that only monitor, and resources with ``target-role=Stopped`` are left out. Plain clones
-    count only if the cluster has no other service: then they mount a cluster file system on all nodes.
+    Fencing devices, agents that only monitor, and stopped resources are no services. Plain clones are services only if
+    there is nothing else: then they mount a cluster file system on all nodes.
     """
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
@@ -192,7 +191,6 @@ def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Iterator[Network]:
-    """Yield a network for each Corosync link, and further networks for replication and fencing if needed."""
     replication = [_ip(address) for one in setup.drbd for host in one.hosts for address in host.addresses]
     given: dict[int, list[str]] = {}
     for addresses in nodes.values():
@@ -218,7 +216,7 @@ def _ip(address: str) -> str:
 
 
 def _subnet(addresses: list[str]) -> str:
-    """Return the smallest network (but at least a /24, or IPv6 /64) with all addresses; empty for host names."""
+    """Return the smallest subnet that contains all addresses, but at least a /24 (IPv6: /64); empty for host names."""
     read = [read_address(address) for address in addresses]
     first = read[0] if read else None
     if first is None:

@@ -12,7 +12,7 @@ WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. Values that it does not set come from ``op_defaults`` or are Pacemaker's defaults."""
+    """One operation of a resource, with the values of ``op_defaults`` or Pacemaker's defaults where it sets none."""
 
     name: str
     interval_s: float
@@ -107,7 +107,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """A colocation of two (resource, role). They run on the same node, or with a negative score on different nodes."""
+    """A colocation of two (resource, role) pairs: on the same node, or on different nodes if the score is negative."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]

@@ -14,7 +14,7 @@ from strakes.failover.crm_text import joined_lines, settings_reader, split_words
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# Marks monitor operations that were added without knowing the agent's metadata.
+# Description of the monitor operations that are assumed for agents whose metadata are unknown.
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
 _TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
@@ -112,7 +112,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
-    """Make a clone. As in pcs, a promotable clone of an unknown agent also gets a monitor of the promoted role."""
+    """Make a clone. pcs also monitors the promoted role if the clone is promotable and its agent is unknown."""
     element = builder.find(member)
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
@@ -120,7 +120,6 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
 
 
 def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the settings of the monitor operations that pcs reads from the metadata of an agent."""
     times = times_of(agent)
     # Most agents advise a monitor interval of 10 s. If the metadata advise none, pcs uses 60 s.
     monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}

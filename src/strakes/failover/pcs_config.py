@@ -93,7 +93,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
         builder.group(identity, members, _below(line, "Meta Attr"))
         return [identity]
     if not members:
-        # A bundle without a resource serves by its containers, so a placeholder resource is added for them.
+        # A Pacemaker bundle may consist of containers only. A Dummy resource represents them.
         words = Words((), {}, (("op", "monitor", {"interval": "60s"}),))
         members = [builder.primitive(f"{identity}-container", "ocf:heartbeat:Dummy", words).get("id", "")]
     meta = _below(line, "Meta Attr") | ({"promoted-max": promoted} if promoted else {})
@@ -129,7 +129,6 @@ def _settings(builder: CibBuilder, section: _Line, kind: str) -> None:
 
 
 def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
-    """Add the constraint in a line, which has almost the words of the ``pcs`` command that creates it."""
     words = _OPTION.sub(r" \1=\2", child.text).replace("'", "").split()
     words = [word.strip("()") for word in words if word != "resource"]
     if kind == "Ordering" and "then" in words:

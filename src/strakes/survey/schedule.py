@@ -61,7 +61,7 @@ class Schedule:
         self._verdicts = verdicts
         self._visits_s = visits_s or {}
         self.planned: set[int] = set()
-        self._postponed = False
+        self._postponed: set[int] = set()
         self.limit = UNLIMITED
         self.block = 0
 
@@ -151,21 +151,20 @@ class Schedule:
     def plan(self, remaining_s: float) -> None:
         """Plan to answer further questions while the remaining time suffices for the trials that they need.
 
-        The first call requires ``WANTED_BLOCKS`` trials of each measurement, later calls require ``FEWEST_BLOCKS`` of
-        new ones, and of all once a question was postponed.
+        The first call requires ``WANTED_BLOCKS`` trials of each measurement. Later calls require as many of the planned
+        ones and ``FEWEST_BLOCKS`` of new ones, or ``FEWEST_BLOCKS`` of all for a question that was postponed.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
-        left_s = remaining_s - self.needed_s(FEWEST_BLOCKS if self._postponed else WANTED_BLOCKS)
         for index, verdict in enumerate(self._verdicts):
             if index in self.planned:
                 continue
             open_ = {cell.key for cell in self.open_cells()}
             new = [self._cells[key] for key in verdict.cells if key not in open_]
             needed_s = sum(blocks * self.expected_s(cell) for cell in new)
-            if needed_s <= left_s or not self.planned:
+            needed_s += self.needed_s(FEWEST_BLOCKS if index in self._postponed else WANTED_BLOCKS)
+            if needed_s <= remaining_s or not self.planned:
                 self.planned.add(index)
                 self._closed.difference_update(verdict.cells)
-                left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
         """Return the expected seconds of a trial: the median of earlier trials, or an estimate."""
@@ -202,8 +201,9 @@ class Schedule:
         dropped: list[Cell] = []
         if self._verdicts:
             while len(self.planned) > 1 and self.needed_s(min(LOOKS)) > remaining_s:
-                self.planned.remove(max(self.planned))
-                self._postponed = True
+                last = max(self.planned)
+                self.planned.remove(last)
+                self._postponed.add(last)
             return dropped
         while self.needed_s() > remaining_s:
             candidates = [

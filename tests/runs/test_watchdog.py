@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -119,9 +120,9 @@ def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recor
 def test_states_that_become_unreadable_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "LOST_FOR_S", 0.0)
     for answers, count in (([None], 0), ([{}, None], 1)):
-        target = SimpleNamespace(path=tmp_path, lost_servers=iter(answers).__next__)
-        look = watchdog._Look(target, stopping := Event())
-        monkeypatch.setattr(stopping, "wait", lambda _s, look=look, told=(told := []): told.append(look.blindness()))
+        target: Any = SimpleNamespace(path=tmp_path, lost_servers=iter(answers).__next__)
+        look, told = watchdog._Look(target, stopping := Event()), list[str]()
+        monkeypatch.setattr(stopping, "wait", lambda _s, look=look, told=told: told.append(look.blindness()))
         with suppress(StopIteration):
             look.repeat()
         assert len([text for text in told if "cannot be noticed" in text]) == count

@@ -168,6 +168,6 @@ def test_trials_that_take_longer_than_the_pilot_predicts_reduce_its_rates(monkey
 
     monkeypatch.setattr(choosing, "_piloted", slow)
     at = replace(context(full=True, striping=None), pilot=PILOT)
-    corrected = choosing._sustained(cast(Session, None), cells, at)
+    corrected = choosing._sustained(cast("Session", None), cells, at)
     assert corrected == replace(PILOT, write_bytes_per_s=1e9 / 4, read_bytes_per_s=2e9 / 4)
     assert len(asked) == 3 and all(key.startswith("pilot/") for key in asked)

@@ -34,7 +34,7 @@ _SECRET = re.compile(
     (?:pw|pass|password|passwd|passphrase|token|secret|(?:api|access|s3)[_-]?key)\s+
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
-    |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?
+    |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?(?!\.\.\.)
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,

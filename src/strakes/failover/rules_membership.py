@@ -39,10 +39,12 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {times} links of {node} are in {net}"
     if len({tuple(links_of(node)) for node in nodes_of(setup)}) > 1:
         yield "corosync.conf: the nodes do not have the same links"
-    # A single link may connect routed networks, as between the zones of a cloud.
-    for number, link in enumerate(links if sum(map(bool, links)) > 1 else ()):
+    for number, link in enumerate(links):
         nets = sorted(set(link.values()))
-        if len(nets) > 1:
+        shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
+        # A single link may connect routed networks, as between the zones of a cloud, and so may links of distant nodes.
+        one_is_off = sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2
+        if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(nets)}"
 
 
@@ -52,7 +54,9 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     names = {*setup.node_names, *links} - {"", "localhost"}
     rows = [(address, name) for address, name in rows if name in names]
-    yield from (f"hosts: {name} is {address}" for address, name in rows if address == "::1" or address.startswith("127."))
+    yield from (
+        f"hosts: {name} is {address}" for address, name in rows if address == "::1" or address.startswith("127.")
+    )
     yield from (f"hosts: {address} is {first} and {name}" for address, first, name in shared(rows))
     for address, name in rows:
         own = links.get(name, {address})

@@ -17,7 +17,7 @@ from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, is_address
-from strakes.failover.crm_text import PROMPT
+from strakes.failover.crm_text import PROMPT, expanded
 from strakes.failover.description import described
 from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
@@ -297,7 +297,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         given += [f"SBD_DEVICE={disks}"] if disks else []
         sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]
         texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
-    if COROSYNC not in texts and (written := corosync_of(texts.get(PCS_COMMANDS, ""))):
+    if COROSYNC not in texts and (written := corosync_of(expanded(texts.get(PCS_COMMANDS, "")))):
         texts = {COROSYNC: written, **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)

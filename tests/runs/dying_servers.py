@@ -18,10 +18,12 @@ from strakes.cli import apart, main
 from strakes.runs import watchdog
 from strakes.runs.engine import Engine
 from strakes.targets import registry as targets_registry
+from strakes.targets import workspace as targets_workspace
 from strakes.targets.mountinfo import Mount
 
 runner: Any = survey_runner
 registry: Any = targets_registry
+workspace: Any = targets_workspace
 # Shorter than the times of strakes.runs.watchdog and strakes.cli.apart, to keep the test short.
 LOST_FOR_S, GRACE_S, ENDING_S, PATIENCE_S = 1.5, 2.1, 3.0, 0.5
 STEPS = ("before the first call", "before the pilot", "in the pilot", "between phases", "in cleaning")
@@ -101,6 +103,8 @@ def while_running(purpose: str) -> None:
 def main_program(step: str, directory: Path, options: list[str]) -> int:
     mount = Mount(1, 0, 1, "/", str(directory), ("rw",), "lustre", "10.77.0.1@tcp:/lus", ())
     registry.mount_of = lambda _: mount
+    found = registry.find_directory
+    registry.find_directory = workspace.find_directory = lambda path: (found(path)[0], mount)
     if step == "before the first call":
         runner.detect = first(registry.detect)
     elif step == "before the pilot":

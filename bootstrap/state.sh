@@ -83,7 +83,9 @@ are_ours() {
         [[ $line =~ ,user_id=([1-9][0-9]*)[^\ ]*$ ]] || continue
         ((BASH_REMATCH[1] == EUID || BASH_REMATCH[1] == user)) && continue
         read -ra fields < <(printf %s "$line")
-        printf -v line %b "${fields[4]}"
+        # The kernel writes blanks as octal numbers, which printf would read on into a digit that follows.
+        line=${fields[4]//\\040/ } line=${line//\\011/$'\t'} line=${line//\\012/$'\n'} line=${line//\\043/#}
+        line=${line//\\134/\\}
         for place in "${@:2}"; do
             [[ $place/ != "${line%/}"/* ]] || return
         done

@@ -280,3 +280,21 @@ def test_a_target_that_an_earlier_attempt_has_mounted_is_no_failure() -> None:
     assert BOTH.do(servers) == "" and servers.mounted == ["mdt", "mdt", "ost"]
     with pytest.raises(MeasurementError, match="a command failed"):
         BOTH.do(servers)
+
+
+def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("own", "planted"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "restore.sh").write_text(f"touch {tmp_path}/by-{name}\n")
+    monkeypatch.chdir(tmp_path / "own")
+    paths = [journal.announce(tmp_path, "pulled the plug", RunCommand(("sh", "./restore.sh"))) for _ in range(2)]
+    monkeypatch.chdir(tmp_path / "planted")
+    journal.put_right(paths[0])
+    assert (tmp_path / "by-own").exists() and Path.cwd() == tmp_path / "planted"
+    (tmp_path / "own").rename(tmp_path / "gone")
+    (tmp_path / "planted").rename(tmp_path / "own")
+    with pytest.raises(MeasurementError):
+        journal.put_right(paths[1])
+    assert paths[1].exists() and not (tmp_path / "by-planted").exists()

@@ -11,13 +11,13 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.base.files import closing, make_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, make_directory, open_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
@@ -33,13 +33,14 @@ _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover un
 
 @dataclass(frozen=True)
 class Pending:
-    """A fault that is not undone yet. ``owner``, ``command``: process and command line of the drill."""
+    """A fault that is not undone yet. ``owner``, ``command``, ``directory``: of the drill, with its path and inode."""
 
     path: Path
     fault: str
     owner: Owner
     command: tuple[str, ...]
     undo: Undo
+    directory: Mapping[str, str]
 
 
 def directory(root: Path) -> Path:
@@ -53,12 +54,13 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     Raises StrakesError if the store cannot be written. In this case, do not cause the fault.
     """
     try:
+        here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
         make_directory(directory(root))
     except OSError as error:
         raise store_error(error, directory(root)) from error
     path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
     owner, command = asdict(Owner.this_process()), list(command_line())
-    write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo)})
+    write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo), "directory": here})
     return path
 
 
@@ -89,12 +91,32 @@ def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
         if not content:
             return ""
         pending = _pending(path, content)
-        not_needed = pending.undo.do()
+        with _in_directory(pending.directory):
+            not_needed = pending.undo.do()
         if settle:
             os.ftruncate(own, 0)
             with suppress(OSError):
                 remove_kept(path)
         return not_needed or pending.undo.text
+
+
+def _inode(found: os.stat_result) -> str:
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+@contextmanager
+def _in_directory(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Work in the directory of the drill, to which its commands may be relative; or in / if it was replaced."""
+    before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir("/")
+        with suppress(OSError), closing(open_directory(Path(wanted["path"]))) as found:
+            if _inode(os.fstat(found)) == wanted["inode"]:
+                os.fchdir(found)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def _lock(journal: int, within_s: float | None) -> None:
@@ -163,7 +185,8 @@ def _pending(path: Path, content: bytes) -> Pending:
     record = json_document(content, path)
     try:
         owner = owner_from_record(Owner, record["owner"])
-        return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
+        undo, here = from_record(record["undo"]), dict(record["directory"])
+        return Pending(path, str(record["fault"]), owner, tuple(record["command"]), undo, here)
     except (ValueError, KeyError, TypeError) as error:
         remedy = "Carry out its undo entries by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

@@ -191,7 +191,7 @@ class Servers:
     template: str
 
     def __post_init__(self) -> None:
-        """Raise BadInputError for a template without ``{host}``."""
+        """Make the path of the program absolute. Raise BadInputError for a template without ``{host}``."""
         try:
             words = shlex.split(self.template)
             why = "" if any("{host}" in word for word in words) else "it has no {host}"
@@ -200,6 +200,9 @@ class Servers:
         if why:
             what, remedy = "--servers is not a valid template", 'Write, for example, "ssh {host} sudo".'
             raise BadInputError(what, where=self.template, why=why, remedy=remedy)
+        # A journal keeps the template for later commands, which may run in another directory.
+        if "/" in words[0] and not words[0].startswith("/"):
+            object.__setattr__(self, "template", shlex.join([os.path.abspath(words[0]), *words[1:]]))
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""

@@ -91,7 +91,7 @@ class Marker:
         # A process of this boot may run in a container, or the machine may have a new host name.
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
             return True
-        return time.time() - self.heartbeat_unix_s < STALE_S
+        return abs(time.time() - self.heartbeat_unix_s) < STALE_S
 
 
 @dataclass(frozen=True)

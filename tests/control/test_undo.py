@@ -20,8 +20,7 @@ from strakes.base.processes import process_start
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import Continue, MountTargets, RunCommand, from_record, to_record
-from strakes.control.fault import Ask
-from strakes.control.fault_machine import PowerOff
+from strakes.control.fault import Ask, PowerOff
 from strakes.targets.command import Completed
 
 AGREED = "--yes-this-interrupts-service"

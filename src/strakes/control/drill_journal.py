@@ -43,8 +43,7 @@ class Pending:
     directory: Mapping[str, str]
 
 
-def directory(root: Path) -> Path:
-    """Return the directory of the store that has the journal of faults."""
+def _directory(root: Path) -> Path:
     return root / "drills"
 
 
@@ -55,10 +54,10 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     """
     try:
         here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
-        make_directory(directory(root))
+        make_directory(_directory(root))
     except OSError as error:
-        raise store_error(error, directory(root)) from error
-    path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
+        raise store_error(error, _directory(root)) from error
+    path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
     owner, command = asdict(Owner.this_process()), list(command_line())
     write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo), "directory": here})
     return path
@@ -131,13 +130,12 @@ def _lock(journal: int, within_s: float | None) -> None:
 
 def _reopened(path: Path, descriptor: int) -> int:
     """Open the file of a descriptor again for a separate lock. Without /proc, open it by its path."""
-    try:
+    with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        try:
-            return open_kept(path, os.O_RDWR)
-        except OSError as error:
-            raise store_error(error, path) from error
+    try:
+        return open_kept(path, os.O_RDWR)
+    except OSError as error:
+        raise store_error(error, path) from error
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:
@@ -146,7 +144,7 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
     Raises BadInputError for a file that is damaged or belongs to another user.
     """
     faults = []
-    for path in sorted(directory(root).glob("[!.]*.json")):
+    for path in sorted(_directory(root).glob("[!.]*.json")):
         try:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)

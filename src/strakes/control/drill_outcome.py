@@ -32,15 +32,13 @@ _FILE = re.compile(r"f(\d+)\.(\d+)")
 READ_S = 300.0
 
 FileKey = tuple[int, int]
-# One client creates each name once. If the name already exists, the reply to the first attempt was lost.
-_MADE_BEFORE = "EEXIST"
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
     """Return the SHA-256 of every planned file of a phase. ``directory``: path as passed to the engine.
 
-    File k of a rank has bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of the rank's stream
-    (docs/reference/engine.md).
+    File k of a rank has bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of the rank's stream, whose word i of
+    8 bytes is base + i x step (docs/reference/engine.md). ``file_bytes`` is a multiple of 8.
     """
     salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
     sums = {}
@@ -49,9 +47,10 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
         state, word = _splitmix(word ^ plan.seed)
         state, base = _splitmix(word ^ rank)
         _, step = _splitmix(state)
+        words = phase.file_bytes // 8
         for number in range(phase.operations_per_rank()):
-            part = _bytes_of(base, step | 1, number * phase.file_bytes, phase.file_bytes)
-            sums[rank, number] = hashlib.sha256(part).hexdigest()
+            part = np.arange(number * words, (number + 1) * words, dtype=np.uint64) * np.uint64(step | 1)
+            sums[rank, number] = hashlib.sha256((part + np.uint64(base)).tobytes()).hexdigest()
     return sums
 
 
@@ -81,13 +80,6 @@ def _splitmix(state: int) -> tuple[int, int]:
     mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % _WORD
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % _WORD
     return state, mixed ^ mixed >> 31
-
-
-def _bytes_of(base: int, step: int, offset: int, size: int) -> bytes:
-    """Return ``size`` bytes at ``offset`` of a stream whose word i is base + i x step."""
-    first, last = offset // 8, (offset + size + 7) // 8
-    words = np.arange(first, last, dtype=np.uint64) * np.uint64(step) + np.uint64(base)
-    return words.tobytes()[offset % 8 :][:size]
 
 
 def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
@@ -171,7 +163,8 @@ def outcome_of(
         lost=len(acknowledged - found.keys()) + len(damaged),
         damaged=len(damaged),
         unanswered=len(failed & found.keys()),
-        repeated=errors[_MADE_BEFORE],
+        # One client creates each name once. If the name already exists, the reply to the first attempt was lost.
+        repeated=errors["EEXIST"],
         read=read is not None,
         errors=dict(errors),
         lacking=lacking,

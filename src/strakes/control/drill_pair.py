@@ -74,25 +74,8 @@ class FaultTrial:
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
 
-def run_trial(lab: str, pair: Pair, name: str, root: Path) -> FaultTrial:
-    """Cause one fault on the two servers of a lab and undo the fault. ``root``: store that has the journal of faults.
-
-    Raises MeasurementError if the servers do not answer in time.
-    """
-    pair.make_whole(_ANSWER_S)
-    before = pair.active()
-    promise = Promise(root, PAIR_FAULTS[name][0], RestorePair(lab), 2 * _ANSWER_S)
-    try:
-        return _observe(pair, name, before)
-    finally:
-        try:
-            promise.keep()
-        finally:
-            promise.close()
-
-
 def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
-    with RunningClients(pair) as clients:
+    with _Clients(pair) as clients:
         time.sleep(_WORK_S)
         fault_s = time.time()
         PAIR_FAULTS[name][1](pair, before)
@@ -122,7 +105,7 @@ def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
     )
 
 
-class RunningClients:
+class _Clients:
     """Clients that work inside the context. Their answers go to a file, because a full pipe would stop them."""
 
     def __init__(self, pair: Pair) -> None:
@@ -154,7 +137,6 @@ class RunningClients:
         return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
-        """Return the writes that the servers acknowledged."""
         return [
             Acknowledgement(
                 JournalRecord(given["term"], given["node"], given["client"], given["number"]),
@@ -179,7 +161,7 @@ class RunningClients:
         return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
-def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float) -> None:
+def _wait_for_answer(pair: Pair, fault: str, before: str, clients: _Clients, done_s: float) -> None:
     def answered(since_s: float, *, elsewhere: bool = False) -> bool:
         answers = [answer for answer in clients.acknowledged() if answer.sent_s > since_s]
         return any(not elsewhere or answer.record.node != before for answer in answers)
@@ -246,38 +228,48 @@ class TrialRow:
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
-    """Run all faults ``repeat`` times. The servers are repaired after each fault, even if strakes is killed."""
+    """Run all faults ``repeat`` times. The servers are repaired after each fault, even if strakes is killed.
+
+    ``root``: store that has the journal of faults. Raises MeasurementError if the servers do not answer in time.
+    """
     done = []
     for round_number in range(1, repeat + 1):
         for fault in faults:
             say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
-            done.append(run_trial(lab, pair, fault, root))
+            pair.make_whole(_ANSWER_S)
+            before = pair.active()
+            promise = Promise(root, PAIR_FAULTS[fault][0], RestorePair(lab), 2 * _ANSWER_S)
+            try:
+                done.append(_observe(pair, fault, before))
+            finally:
+                try:
+                    promise.keep()
+                finally:
+                    promise.close()
     pair.make_whole(_ANSWER_S)
     return tuple(done)
 
 
 def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
     """Return a row for each fault, in the order of the first trials."""
-    return tuple(
-        _row([trial for trial in trials if trial.fault == fault])
-        for fault in dict.fromkeys(trial.fault for trial in trials)
-    )
-
-
-def _row(trials: Sequence[FaultTrial]) -> TrialRow:
-    outages = [trial.outage_s for trial in trials if trial.outage_s is not None]
-    return TrialRow(
-        fault=trials[0].fault,
-        runs=len(trials),
-        good=sum(trial.good for trial in trials),
-        took_over=sum(trial.served_after != trial.served_before for trial in trials),
-        powered_off=_spread([after for trial in trials for after in trial.switched_off.values()]),
-        outage=_spread(outages) if len(outages) == len(trials) else None,
-        acknowledged=sum(trial.judgement.acknowledged for trial in trials),
-        lost=sum(len(trial.judgement.lost) for trial in trials),
-        split_brain=tuple(text for trial in trials for text in trial.judgement.split_brain),
-        told=sum(trial.told for trial in trials),
-    )
+    listed = []
+    for fault in dict.fromkeys(trial.fault for trial in trials):
+        own = [trial for trial in trials if trial.fault == fault]
+        outages = [trial.outage_s for trial in own if trial.outage_s is not None]
+        row = TrialRow(
+            fault=fault,
+            runs=len(own),
+            good=sum(trial.good for trial in own),
+            took_over=sum(trial.served_after != trial.served_before for trial in own),
+            powered_off=_spread([after for trial in own for after in trial.switched_off.values()]),
+            outage=_spread(outages) if len(outages) == len(own) else None,
+            acknowledged=sum(trial.judgement.acknowledged for trial in own),
+            lost=sum(len(trial.judgement.lost) for trial in own),
+            split_brain=tuple(text for trial in own for text in trial.judgement.split_brain),
+            told=sum(trial.told for trial in own),
+        )
+        listed.append(row)
+    return tuple(listed)
 
 
 def _spread(times_s: Sequence[float]) -> Spread | None:

@@ -7,7 +7,7 @@ import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,7 +58,6 @@ _SILENT_S, _REMIND_S = 10.0, 30.0
 _WHOLE_SECONDS_S = 1.0
 
 Say = Callable[[str], None]
-Watch = Callable[[Seen, threading.Event], None]
 
 
 @dataclass(frozen=True)
@@ -148,12 +147,9 @@ def perform(
     from strakes.targets.ceph_tool import inside
 
     engine.start()
+    phase = next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
     connections = ConnectionWatch(workspace, servers)
-
-    def missing() -> str:
-        return connections.silent() or _lacking(fault)
-
-    with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel, missing) as stroke:
+    with _Stroke(fault, timing, root, say, connections, engine) as stroke:
         hang = True
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
@@ -173,7 +169,7 @@ def perform(
         lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
         if worked and not lacking and not stroke.interrupted:
             try:
-                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, missing))
+                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, stroke.missing))
             except KeyboardInterrupt:
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
@@ -183,7 +179,7 @@ def perform(
         if files is not None:
             # The expected contents depend on the path as passed to the engine.
             place = inside(workspace).directory if plan.inside_ceph() else workspace
-            expected = expected_sums(plan, _watch_of(plan), place, name)
+            expected = expected_sums(plan, phase, place, name)
         outcome = outcome_of(
             kind_of_clients(plan),
             result.log,
@@ -193,7 +189,7 @@ def perform(
             stroke.moments,
             () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
             "; ".join(filter(None, (lacking, unread))),
-            pending(plan, _watch_of(plan), result.log, until_s) if hang or stroke.interrupted else {},
+            pending(plan, phase, result.log, until_s) if hang or stroke.interrupted else {},
             until_s,
         )
         outcome = replace(outcome, interruptions=connections.interruptions())
@@ -203,7 +199,7 @@ def perform(
         silent = outcome is not None and not outcome.read and bool(stroke.not_undone)
         raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
-        raise _left_behind(plan, result, workspace, stroke)
+        raise _left_behind(plan, phase, result, workspace, stroke)
     if outcome is None:
         raise _nothing(result)
     return result, outcome
@@ -246,11 +242,7 @@ class ConnectionWatch:
 
     def silent(self) -> str:
         """Return a text on the targets that do not answer this client, or ""."""
-        try:
-            lost = self._target.lost_servers() or {}
-        except StrakesError as error:
-            return error.why or error.what
-        return " ".join(server.sentence(name) for name, server in lost.items())
+        return " ".join(server.sentence(name) for name, server in (self._target.lost_servers() or {}).items())
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return the interruptions since the start of the drill: targets unavailable to this mount, or evictions."""
@@ -265,21 +257,14 @@ class ConnectionWatch:
 
 class _Stroke:
     def __init__(
-        self,
-        fault: Fault,
-        timing: Timing,
-        root: Path,
-        say: Say,
-        watches: Sequence[Watch],
-        end_clients: Callable[[], None],
-        missing: Callable[[], str],
+        self, fault: Fault, timing: Timing, root: Path, say: Say, connections: ConnectionWatch, engine: Engine
     ) -> None:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
-        self._end_clients, self._reminder = end_clients, _Reminder(say, missing)
+        self._connections, self._engine, self._reminder = connections, engine, _Reminder(say, self.missing)
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
         self._ahead_s = 0.0
@@ -289,6 +274,7 @@ class _Stroke:
         self._ended = threading.Event()
         self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]
         seen = (self.moments.append, self._seen_enough)
+        watches = (fault.watch, connections.watch)
         self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
 
     def __enter__(self) -> Self:
@@ -300,6 +286,9 @@ class _Stroke:
         self._seen_enough.set()
         for watcher in self._watchers:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
+
+    def missing(self) -> str:
+        return _lacking(self._connections.silent) or _lacking(self._fault.lacking)
 
     def progress(self, now: Progress) -> None:
         if now.operations != self._operations:
@@ -354,7 +343,7 @@ class _Stroke:
         while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
                 self.gave_up = True
-                self._end_clients()
+                self._engine.cancel()
                 return
 
     def _strike(self) -> None:
@@ -420,9 +409,9 @@ class _Reminder:
             self._next_s = time.monotonic() + _REMIND_S
 
 
-def _lacking(fault: Fault) -> str:
+def _lacking(look: Callable[[], str]) -> str:
     try:
-        return fault.lacking()
+        return look()
     except StrakesError as error:
         return error.why or error.what
 
@@ -430,7 +419,7 @@ def _lacking(fault: Fault) -> str:
 def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:
     deadline = time.monotonic() + fault.back_within_s
     while True:
-        lacking = _lacking(fault)
+        lacking = _lacking(fault.lacking)
         if not lacking:
             moments.append(Moment(time.time(), "drill", "the servers are as before"))
             return ""
@@ -440,12 +429,7 @@ def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -
         time.sleep(_LOOK_EVERY_S)
 
 
-def _watch_of(plan: Plan) -> ProbePhase:
-    return next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
-
-
-def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
-    phase = _watch_of(plan)
+def _left_behind(plan: Plan, phase: ProbePhase, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""

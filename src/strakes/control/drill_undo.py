@@ -17,6 +17,9 @@ from typing import Any, ClassVar
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.foreign_text import shown_command, without_secrets
 from strakes.base.processes import process_start
+from strakes.lab.ceph_lab import start_metadata_server
+from strakes.lab.ha_pair import Pair
+from strakes.lab.manager import status
 from strakes.targets.command import Runner, run
 
 # Maximum seconds for a command, and again for its effect.
@@ -52,15 +55,10 @@ class RunCommand(Undo):
 
     @property
     def text(self) -> str:
-        """Return the command and the expected answer."""
         waits = f", until {shown_command(self.look)} says {self.answer!r}" if self.look else ""
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
-        """Run the command and wait for its effect. Return "".
-
-        Raises MeasurementError, with the output of the command, if the command fails or the answer does not come.
-        """
         done = ask(self.argv, COMMAND_S)
         if done.status != 0:
             why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
@@ -93,7 +91,6 @@ class MountTargets(Undo):
 
     @property
     def text(self) -> str:
-        """Return the commands, and the condition under which they run."""
         unless = ", unless another server has mounted it" if self.elsewhere else ""
         return without_secrets(f"run: {'; '.join(self.mounts)}{unless}")
 
@@ -151,7 +148,6 @@ class Continue(Undo):
     started: int
 
     def do(self, ask: Runner = run) -> str:
-        """Continue the process, unless its id now belongs to another process."""
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
@@ -167,9 +163,6 @@ class StartMetadataServer(Undo):
     name: str
 
     def do(self, ask: Runner = run) -> str:
-        """Start the metadata server again."""
-        from strakes.lab.ceph_lab import start_metadata_server
-
         start_metadata_server(Path(self.lab), self.name)
         return ""
 
@@ -182,10 +175,6 @@ class RestorePair(Undo):
     lab: str
 
     def do(self, ask: Runner = run) -> str:
-        """Restore cables and power, if the lab still exists."""
-        from strakes.lab.ha_pair import Pair
-        from strakes.lab.manager import status
-
         lab = status(self.lab)
         if lab is not None:
             Pair(lab.facts).restore()

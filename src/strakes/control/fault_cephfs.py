@@ -8,22 +8,22 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.processes import process_start
 from strakes.control.drill_undo import Continue, StartMetadataServer
 from strakes.control.fault import Ask, Fault, Seen
 from strakes.failover.timeline import Moment
+from strakes.lab.ceph_monitor import Monitors
+from strakes.lab.manager import LabStatus, all_labs
 from strakes.targets.calls import mount_of
+from strakes.targets.ceph_tool import FILE_SYSTEMS, access_of, ask_socket
 from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
-
-if TYPE_CHECKING:
-    from strakes.lab.ceph_monitor import Monitors
-    from strakes.lab.manager import LabStatus
 
 _LOOK_EVERY_S = 0.1
 # Maximum seconds to flush a journal.
@@ -48,8 +48,6 @@ class MetadataServerFault(Fault):
     """
 
     def __init__(self, ask: Ask) -> None:
-        from strakes.lab.ceph_monitor import Monitors
-
         self.lab = lab_of(ask.directory)
         self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
         with Monitors(self.config) as monitors:
@@ -74,9 +72,6 @@ class MetadataServerFault(Fault):
             raise MeasurementError(what, where=shlex.join(words), why=done.stderr.strip())
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report every change in the state of a metadata server to ``seen``, until ``stop`` is set."""
-        from strakes.lab.ceph_monitor import Monitors
-
         known: Mapping[str, CephDaemon] = self.before
         try:
             with Monitors(self.config) as monitors:
@@ -98,10 +93,7 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of each server that took over a rank: from its first state to "active".
-
-        The monitors give the times. If the server runs in a lab on this machine, its counters are added.
-        """
+        """Return the recovery of each server that took over a rank, with the counters of a server in a lab."""
         recoveries = []
         for name, (sessions, replayed) in self._counted.items():
             steps = [
@@ -116,20 +108,13 @@ class MetadataServerFault(Fault):
         return tuple(recoveries)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
-        from strakes.targets.ceph_tool import ask_socket
-
-        if self.lab is None:
-            return None, None
-        try:
-            dump: Mapping[str, Any] = ask_socket(f"{self.lab.facts['admin_sockets']}/mds.{name}.asok", "perf dump")
-        except StrakesError:
-            return None, None
+        dump: Mapping[str, Any] = {}
+        if self.lab is not None:
+            with suppress(StrakesError):
+                dump = ask_socket(f"{self.lab.facts['admin_sockets']}/mds.{name}.asok", "perf dump")
         return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
 
     def lacking(self) -> str:
-        """Return a text on how the metadata servers differ from their state before the fault, or ""."""
-        from strakes.lab.ceph_monitor import Monitors
-
         with Monitors(self.config) as monitors:
             now = _servers(monitors)
         wanted, there = (sorted(server.state for server in servers.values()) for servers in (self.before, now))
@@ -190,9 +175,6 @@ class FailServer(MetadataServerFault):
         self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
-        """Request the replacement from the monitors, and return the time of the request."""
-        from strakes.lab.ceph_monitor import Monitors
-
         with Monitors(self.config) as monitors:
             began = time.time()
             monitors.command("mds fail", role_or_gid=self.victim.name)
@@ -201,23 +183,16 @@ class FailServer(MetadataServerFault):
 
 def lab_of(directory: Path) -> LabStatus | None:
     """Return the CephFS lab to which a directory belongs."""
-    from strakes.lab.manager import all_labs
-
-    real = directory.resolve()
-    labs = all_labs(lambda _: None)
+    real, labs = directory.resolve(), all_labs(lambda _: None)
     return next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
 
 
 def is_cephfs(directory: Path) -> bool:
     """Return whether a directory is on a CephFS mount."""
-    from strakes.targets.ceph_tool import FILE_SYSTEMS
-
     return mount_of(directory).file_system in FILE_SYSTEMS
 
 
 def _configuration(directory: Path) -> Path:
-    from strakes.targets.ceph_tool import access_of
-
     if not is_cephfs(directory):
         own = "give your own command: --fault-command 'ssh mds1 reboot -f'"
         remedy = f"Try it on a lab (strakes lab up ceph), or {own}"

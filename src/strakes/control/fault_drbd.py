@@ -63,7 +63,6 @@ class DisconnectPeer(OneCommand):
         self._took_s: float | None = None
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of the connection and the copies until ``stop`` is set, and time the synchronisation."""
         last, over = self._at_first, False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)
@@ -83,12 +82,10 @@ class DisconnectPeer(OneCommand):
             last = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the duration of the synchronisation and the amount of data."""
         status = f"{format_bytes(self._most_behind_bytes)} synchronised" if self._took_s else "not synchronised"
         return (TargetRecovery(self._device, status, duration_s=self._took_s and round(self._took_s, 2)),)
 
     def lacking(self) -> str:
-        """Return a text on the amount of data that is out of sync, or "" if the copies are equal."""
         now = self._look()
         return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,12 +43,10 @@ class MountedTarget:
 
     @property
     def unmount(self) -> str:
-        """Return the command that unmounts the target."""
         return f"umount {shlex.quote(self.mount_point)}"
 
     @property
     def mount_unless_mounted(self) -> str:
-        """Return the command that mounts the target, unless it is mounted."""
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
         return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
@@ -90,7 +88,9 @@ class _LustreFault(OneCommand):
         return " ".join(self.file_system.trouble())
 
 
-class _ServerFault(_LustreFault):
+class UnmountTarget(_LustreFault):
+    """Unmount a target: clients wait, and continue when the target is mounted again."""
+
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
         where = self.file_system.server_addresses()
@@ -107,21 +107,32 @@ class _ServerFault(_LustreFault):
             what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
             raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches the server: {remedy}")
         self._servers = ask.servers
-        self._refuse_cluster(name)
-        self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
+        states = self._run(self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")).stdout
+        # Pacemaker also manages the server while it is starting or stopping.
+        if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
+            why = "it would start the stopped target on another server, and both could mount the disk"
+            remedy = "Use the faults node-standby, node-fence and resource-fail."
+            raise BadInputError(f"Pacemaker manages the server of {name}", where=self.host, why=why, remedy=remedy)
+        words = self._there("cat", "/proc/mounts")
+        done = self._run(words)
+        if done.status != 0:
+            why = done.stderr.strip() or f"status {done.status}"
+            remedy = "Try that command; --servers must reach the server as root."
+            raise EnvironmentLacksError("the server does not answer", where=shlex.join(words), why=why, remedy=remedy)
+        self.there = mounted_targets(done.stdout)
         names = [target.name for target in self.there]
         if name not in names:
             why = f"mounted there: {', '.join(names) or 'no target'}"
             raise BadInputError(f"{name} is not mounted on its server", where=self.host, why=why)
         self.victim = self.there[names.index(name)]
-        strike, stopped = self.commands()
+        strike, stopped = self._commands()
         self._strike = self._there("sh", "-c", strike)
         self.undo = self._mount_again(stopped)
         self.text = f"on {self.host}: {strike}"
 
-    @abstractmethod
-    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
+    def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
         """Return the shell command that causes the fault, and the targets that it stops, in start order."""
+        return self.victim.unmount, [self.victim]
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         looks = ("cat", "/proc/mounts")
@@ -140,54 +151,26 @@ class _ServerFault(_LustreFault):
         number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
         return f"{self.file_system.file_system_name}-MDT{number:04x}"
 
-    def _refuse_cluster(self, name: str) -> None:
-        words = self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")
-        states = self._run(words).stdout
-        # Pacemaker also manages the server while it is starting or stopping.
-        if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
-            why = "it would start the stopped target on another server, and both could mount the disk"
-            remedy = "Use the faults node-standby, node-fence and resource-fail."
-            raise BadInputError(f"Pacemaker manages the server of {name}", where=self.host, why=why, remedy=remedy)
-
     def _there(self, *argv: str) -> tuple[str, ...]:
         if self.host == THIS_NODE or self._servers is None:
             return argv
         return self._servers.argv(self.host, argv)
 
-    def _checked(self, *argv: str) -> str:
-        words = self._there(*argv)
-        done = self._run(words)
-        if done.status != 0:
-            why = done.stderr.strip() or f"status {done.status}"
-            remedy = "Try that command; --servers must reach the server as root."
-            raise EnvironmentLacksError("the server does not answer", where=shlex.join(words), why=why, remedy=remedy)
-        return done.stdout
 
-
-class UnmountTarget(_ServerFault):
-    """Unmount a target: clients wait, and continue when the target is mounted again."""
-
-    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Return the command that unmounts the target."""
-        return self.victim.unmount, [self.victim]
-
-
-class ForceUnmountTarget(_ServerFault):
+class ForceUnmountTarget(UnmountTarget):
     """Unmount a target by force: clients are evicted, and their operations fail."""
 
-    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Return the command that unmounts the target by force."""
+    def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
         return f"umount -f {shlex.quote(self.victim.mount_point)}", [self.victim]
 
 
-class StopServices(_ServerFault):
+class StopServices(UnmountTarget):
     """Unmount all targets of this file system on one server.
 
     The management service is also unmounted, unless another file system has targets on this server.
     """
 
-    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Return the command that unmounts the targets, in reverse start order."""
+    def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
         file_system = self.victim.name.rpartition("-")[0]
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
@@ -205,22 +188,16 @@ class CutClient(_LustreFault):
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("this client has no network to the Lustre servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in a network of this client.
-        rules = [
-            f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
-        ]
+        own = list[str]()
+        with suppress(StrakesError):
+            own = _networks(LIST_NIDS.ask(self._run))
+        rules = [f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in own or [source]]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
         # Remove all other rules even if one cannot be removed.
         removals = [f"lctl net_drop_del {rule} || failed=1" for rule in rules]
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", "; ".join(["failed=0", *removals, "exit $failed"])))
         self.text = f"on this client: {strike}"
-
-    def _own_networks(self) -> list[str]:
-        try:
-            own = LIST_NIDS.ask(self._run)
-        except StrakesError:
-            return []
-        return _networks(own)
 
 
 def _networks(addresses: Iterable[str]) -> list[str]:

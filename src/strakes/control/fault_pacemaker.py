@@ -101,14 +101,13 @@ class PacemakerFault(OneCommand):
         if "{resource}" in self.cause:
             _require("--resource", ask.resource, self.before.resources)
         self._strike, undo = (
-            self.words(*(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
+            self._words(*(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
             for text in (self.cause, self.remedy)
         )
         self.undo = RunCommand(undo)
         self.text = f"run: {shown_command(self._strike)}"
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report all changes in the state of the cluster to ``seen``, until ``stop`` is set."""
         silent = over = False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)
@@ -124,8 +123,7 @@ class PacemakerFault(OneCommand):
                 silent, self._last = False, now
 
     def require_serves(self, directory: Path) -> None:
-        """Raise BadInputError if the directory is not on a file system of the cluster."""
-        words = self.words("cibadmin", "--query")
+        words = self._words("cibadmin", "--query")
         cib = Cib(self._run(words).stdout, shown_command(words))
         mount = mount_of(directory)
         if is_served(cib, mount):
@@ -136,20 +134,17 @@ class PacemakerFault(OneCommand):
         raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the last known state and node of each resource."""
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
-        """Return a text on how the cluster differs from its state before the fault, or ""."""
         away = self._look().unlike(self.before)
         return f"not as before: {', '.join(away)}" if away else ""
 
-    def words(self, *argv: str) -> tuple[str, ...]:
-        """Return a command with --via as its prefix."""
+    def _words(self, *argv: str) -> tuple[str, ...]:
         return (*self._via, *argv)
 
     def _look(self) -> View:
-        words = self.words("crm_mon", "--one-shot", "--output-as=xml")
+        words = self._words("crm_mon", "--one-shot", "--output-as=xml")
         done = self._run(words)
         try:
             if done.status == 0:

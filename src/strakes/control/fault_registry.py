@@ -7,11 +7,10 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from strakes.base.errors import BadInputError
-from strakes.control.fault import Ask, CommandFault, Fault
+from strakes.control.fault import Ask, CommandFault, Fault, PowerOff
 from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
 from strakes.control.fault_drbd import DiscardPeer, DisconnectPeer
 from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, StopServices, UnmountTarget
-from strakes.control.fault_machine import PowerOff
 from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode
 
 COMMAND = "command"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from strakes.runs.messages import LoggedOperation
 from strakes.watch.alerts import AlertSender
+from strakes.watch.histogram import Histogram
 from strakes.watch.live import LiveWatch
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
+
+
+def histogram_of(values: Iterable[float]) -> Histogram:
+    """Return the histogram of these values in seconds."""
+    histogram = Histogram()
+    for value in values:
+        histogram.add(value)
+    return histogram
 
 
 class Scripted:

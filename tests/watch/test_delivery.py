@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 from conftest import ROOT
 from strakes.watch.alerts import AlertSender, run_command
 from strakes.watch.live import LiveWatch
-from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
+from strakes.watch.metrics import MOST_SERIES, Metrics, serve
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
@@ -156,7 +156,7 @@ def test_an_invalid_request_prints_nothing(capfd: pytest.CaptureFixture[str], re
     assert capfd.readouterr().err == ""
 
 
-def scraped(now: Now) -> str:
+def scraped(now: Mapping[str, Mapping[Any, float]]) -> str:
     metrics = Metrics()
     port = serve(metrics, "127.0.0.1", 0)
     metrics.now = now
@@ -166,15 +166,15 @@ def scraped(now: Now) -> str:
 
 def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
     many = {f"t{number}": 0.5 for number in range(10_000)}
-    now = Now(
-        latencies={("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
-        full=many,
-        service_s=many,
-        top={("operations", "1", f'job"{number}\n'): 0.1 for number in range(10_000)},
-        alarms={("heavy", f"job{number}"): 1 for number in range(10_000)},
-        missed={f"s{number}": 1 for number in range(10_000)},
-        events={"heavy": 3},
-    )
+    now: dict[str, Mapping[Any, float]] = {
+        "latencies": {("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
+        "full": many,
+        "service_s": many,
+        "top": {("operations", "1", f'job"{number}\n'): 0.1 for number in range(10_000)},
+        "alarms": {("heavy", f"job{number}"): 1 for number in range(10_000)},
+        "missed": {f"s{number}": 1 for number in range(10_000)},
+        "events": {"heavy": 3},
+    }
     series = [line for line in scraped(now).splitlines() if line.startswith("strakes_")]
     assert 500 < len(series) <= MOST_SERIES
     assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
@@ -185,17 +185,17 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="prometheus is not installed")
 def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
     pair = {("one", "two"): 1}
-    now = Now(
-        latencies={("/fs", "create", "99"): 0.1},
-        full={"/fs": 0.5},
-        service_s={"OST0000": 0.1},
-        top={("operations", "1", "job"): 0.1},
-        alarms=pair,
-        events={"gap": 1},
-        levels={"level": 1.0},
-        missed={"source": 1},
-        deliveries=pair,
-    )
+    now: dict[str, Mapping[Any, float]] = {
+        "latencies": {("/fs", "create", "99"): 0.1},
+        "full": {"/fs": 0.5},
+        "service_s": {"OST0000": 0.1},
+        "top": {("operations", "1", "job"): 0.1},
+        "alarms": pair,
+        "events": {"gap": 1},
+        "levels": {"level": 1.0},
+        "missed": {"source": 1},
+        "deliveries": pair,
+    }
     told = scraped(now)
     done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
@@ -206,7 +206,7 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
 
 
 def test_names_with_control_characters_and_other_bytes_are_scraped_escaped() -> None:
-    text = scraped(Now(top={("bytes", "1", "a\x1b[31m\u202e\r\n\t\udcff"): 0.1}))
+    text = scraped({"top": {("bytes", "1", "a\x1b[31m\u202e\r\n\t\udcff"): 0.1}})
     assert all(code in text for code in ("x1b", "u202e", "udcff"))
     assert all(character.isprintable() or character in "\n\t" for character in text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strakes.watch.heavy import _MOST_JOBS, HeavyJobs
-from strakes.watch.metrics import Metrics, Now
+from strakes.watch.metrics import Metrics
 from strakes.watch.reading import CounterReading
 from strakes.watch.watch import Watch
 
@@ -26,7 +26,7 @@ def test_exported_shares_do_not_exceed_the_true_ones() -> None:
         # One job has a tenth of the load; the others share the rest equally.
         counts = dict.fromkeys(names, float(window)) | {"large": 1111.0 * window}
         heavy.add("server", 20.0 * window, {"OST0000": counts})
-    metrics.now = Now(top={("bytes", str(rank), name): share for rank, (name, share) in enumerate(heavy.top)})
+    metrics.now = {"top": {("bytes", str(rank), name): share for rank, (name, share) in enumerate(heavy.top)}}
     (family,) = (each for each in metrics.collect() if each.name == "strakes_watch_load_share")
     shares = {sample.labels["name"]: sample.value for sample in family.samples}
     assert shares.pop("large") == pytest.approx(0.1, rel=0.02)

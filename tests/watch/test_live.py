@@ -74,9 +74,9 @@ def test_a_short_fail_over_stays_in_the_metrics_for_five_minutes(tmp_path: Path)
     seen = {}
     while clock.now_s < 1600:
         live.step()
-        seen[clock.now_s] = len(live.metrics.now.alarms)
+        seen[clock.now_s] = len(live.metrics.now["alarms"])
         clock.now_s += 10
-    assert sum(seen.values()) == 31 and not seen[1590.0] and live.metrics.now.events == {"outage": 1}
+    assert sum(seen.values()) == 31 and not seen[1590.0] and live.metrics.now["events"] == {"outage": 1}
 
 
 @pytest.mark.parametrize("hangs", [range(1000, 1060), range(1100, 1142), range(1100, 1300)])
@@ -93,7 +93,7 @@ def test_a_file_system_that_hangs_is_an_alarm_until_it_answers(
     assert ring.events() == [over]
     again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
     again.step()
-    assert not again.metrics.now.alarms and ring.events()[:1] == [over]
+    assert not again.metrics.now["alarms"] and ring.events()[:1] == [over]
 
 
 def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +294,7 @@ def test_a_minute_without_operations_has_no_latency_in_the_metrics(
     shown = {}
     while clock.now_s < 1300:
         live.step()
-        shown[clock.now_s] = bool(live.metrics.now.latencies)
+        shown[clock.now_s] = bool(live.metrics.now["latencies"])
         clock.now_s += 1
     live.close()
     assert shown[1100] and not shown[1250]

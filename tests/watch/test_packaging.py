@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT
 from strakes.cli.watch import run_command
-from strakes.watch.metrics import Metrics, Now
+from strakes.watch.metrics import Metrics
 
 PACKAGING = ROOT / "packaging"
 OWN = re.compile(r"strakes_watch_\w+")
@@ -30,7 +30,7 @@ def test_every_metric_in_use_is_served(path: str) -> None:
 
 def test_no_label_is_a_reserved_one_of_prometheus() -> None:
     metrics = Metrics()
-    metrics.now = Now(top={("operations", "1", "job 7"): 0.5}, missed={"oss1": 1})
+    metrics.now = {"top": {("operations", "1", "job 7"): 0.5}, "missed": {"oss1": 1}}
     labels = {label for family in metrics.collect() for sample in family.samples for label in sample.labels}
     assert {"name", "source"} <= labels and not {"job", "instance"} & labels
 

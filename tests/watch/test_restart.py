@@ -37,7 +37,7 @@ def test_a_service_level_missed_for_five_minutes_is_an_alarm_until_it_is_met(
     failed, kept = told
     assert failed.key == kept.key and failed.ended_s is None and kept.ended_s is not None
     assert failed.text.endswith("exceeded in each of the last 5 minutes") and kept.text.endswith("met again")
-    assert not live.metrics.now.alarms
+    assert not live.metrics.now["alarms"]
 
 
 def test_the_remains_of_a_killed_watch_are_removed_at_the_next_start(

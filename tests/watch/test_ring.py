@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from live_parts import histogram_of
 from mounts import fill_up, tmpfs_mounted
 from strakes.base.errors import BadInputError
 from strakes.watch.alerts import AlertSender
@@ -28,15 +29,15 @@ START_S = 20_000 * DAY_S
 def row(time_s: float, generator: np.random.Generator, figures: int = 3, count: int = 60) -> RingRow:
     values = 0.01 * np.exp(0.5 * generator.standard_normal((figures, count)))
     return RingRow(
-        time_s, 60.0, {f"/fs probe {number}": Histogram.of(list(of)) for number, of in enumerate(values.tolist())}
+        time_s, 60.0, {f"/fs probe {number}": histogram_of(list(of)) for number, of in enumerate(values.tolist())}
     )
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=200), st.integers(0, 200))
 def test_histograms_merge_without_loss(values: list[float], cut: int) -> None:
-    whole, first, second = Histogram.of(values), Histogram.of(values[:cut]), Histogram.of(values[cut:])
-    first.merge(second)
+    whole, first, second = histogram_of(values), histogram_of(values[:cut]), histogram_of(values[cut:])
+    first.update(second)
     assert first == whole and Histogram.from_json(whole.to_json()) == whole
     for share in (0.5, 0.99):
         truth = sorted(values)[max(0, int(np.ceil(share * len(values))) - 1)]
@@ -201,7 +202,7 @@ def test_a_store_that_becomes_read_only_is_reported_with_the_number_of_lost_line
     first, second = told
     assert "Read-only file system" in first.text and first.key == second.key and second.ended_s is not None
     assert "15 lines could not be stored" in second.text and 850 <= second.ended_s - second.began_s <= 1000
-    assert live.metrics.now.missed["store"] == 15
+    assert live.metrics.now["missed"]["store"] == 15
 
 
 class Answers(Away):

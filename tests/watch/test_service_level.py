@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
+from live_parts import histogram_of
 from strakes.base.errors import BadInputError
 from strakes.model.service_level import ServiceLevel, judge, parse_service_level
-from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, RingRow
 
 LEVEL = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
 NEVER = parse_service_level("p99 of create <= 20 ms in 100 % of minutes")
-GOOD, BAD = Histogram.of([0.001] * 100), Histogram.of([0.001] * 90 + [0.05] * 10)
+GOOD, BAD = histogram_of([0.001] * 100), histogram_of([0.001] * 90 + [0.05] * 10)
 
 
 def minutes(bad: int, all_minutes: int) -> list[RingRow]:
@@ -64,7 +64,7 @@ def test_an_invalid_service_level_is_refused(text: str) -> None:
 
 def test_the_page_judges_service_levels(tmp_path: Path, strakes: StrakesRunner) -> None:
     store, page = tmp_path / "store", tmp_path / "page.html"
-    ring, slow = Ring(store), Histogram.of([0.01] * 30)
+    ring, slow = Ring(store), histogram_of([0.01] * 30)
     for minute in range(100):
         assert ring.add(RingRow(time.time() - 86400 + 60 * minute, 60.0, {"/fs probe create": slow}))
     level = ("--level", "p99 of create <= 1 ms in 99 % of minutes")

@@ -207,7 +207,7 @@ def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
     assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "outages", "who causes the load"]
     assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do this on served" in told[0].text and not any(event.alarm for event in told)
-    full = live.metrics.now.full[str(tmp_path)]
+    full = live.metrics.now["full"][str(tmp_path)]
     assert 0 < full < 1
 
 

@@ -15,7 +15,7 @@ from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
-from strakes.watch.metrics import Metrics, Now
+from strakes.watch.metrics import Metrics
 from strakes.watch.probing import OPERATIONS, DirectoryProbe
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import DAY_S, Ring, RingRow
@@ -304,26 +304,26 @@ class LiveWatch:
         alarms = [event for event in self._open.values() if event.alarm] + [event for event, _ in self._news.values()]
         missed = self._missed | Counter({str(probe.directory): probe.missed for probe in self._probes})
         missed["store"] = self._ring.lost
-        self.metrics.now = Now(
-            latencies={
+        self.metrics.now = {
+            "latencies": {
                 (directory, operation, f"{100 * share:g}"): histogram.percentile(share)
                 for name, histogram in self._recent.items()
                 for directory, _, operation in (name.partition(" probe "),)
                 for share in (0.5, 0.95, 0.99)
             },
-            alarms={(event.kind, event.subject): 1 for event in alarms},
-            events=dict(self._reported),
-            levels=self._service.met,
-            missed={source: count for source, count in missed.items() if count},
-            deliveries=self._alerts.counts,
-            top={
+            "alarms": {(event.kind, event.subject): 1 for event in alarms},
+            "events": dict(self._reported),
+            "levels": self._service.met,
+            "missed": {source: count for source, count in missed.items() if count},
+            "deliveries": self._alerts.counts,
+            "top": {
                 (unit, str(rank), name): share
                 for unit, rows in self._watch.top.items()
                 for rank, (name, share) in enumerate(rows, 1)
             },
-            full=self._full,
-            service_s=self._watch.service_s,
-        )
+            "full": self._full,
+            "service_s": self._watch.service_s,
+        }
 
 
 def _over(gap: WatchEvent, now_s: float, text: str) -> WatchEvent:

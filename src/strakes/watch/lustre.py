@@ -39,7 +39,7 @@ _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvm
 _TIMED = ("usecs", "usec")
 # Requests between servers, and requests that idle clients send.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
-_SERVER_NAMESPACES = ("mdt-", "filter-")
+_SERVER_NAMESPACES = ("ldlm.namespaces.mdt-", "ldlm.namespaces.filter-")
 # First character of a line that continues the value of a parameter.
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 
@@ -131,7 +131,12 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        locks=_locks(params),
+        # In the namespaces of clients, the limit is no capacity.
+        locks={
+            name.removeprefix("ldlm.namespaces."): share
+            for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()
+            if name.startswith(_SERVER_NAMESPACES)
+        },
         # Truncated output may lack serving targets, so it does not show that no target serves here.
         serving=None if params.cut_off else serving,
         served=served,
@@ -219,10 +224,3 @@ def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
         if parameter.endswith(whole) and text.isdecimal() and int(text) and other.isdecimal():
             ratios[parameter.removesuffix(whole)] = int(other) / int(text)
     return ratios
-
-
-def _locks(params: Params) -> dict[str, float]:
-    """Return server namespace -> granted share of its lock limit. In client namespaces the limit is no capacity."""
-    granted = _ratios(params, ".pool.granted", ".pool.limit")
-    shares = {name.removeprefix("ldlm.namespaces."): share for name, share in granted.items()}
-    return {name: share for name, share in shares.items() if name.startswith(_SERVER_NAMESPACES)}

@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
@@ -23,22 +22,7 @@ MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 _MOST_CONNECTIONS = 16
 
 
-@dataclass
-class Now:
-    """Values for the next scrape: labels -> value for each metric family. To update them, replace the whole object."""
-
-    latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    alarms: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    events: Mapping[str, float] = field(default_factory=dict)
-    levels: Mapping[str, float] = field(default_factory=dict)
-    missed: Mapping[str, float] = field(default_factory=dict)
-    deliveries: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    top: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    full: Mapping[str, float] = field(default_factory=dict)
-    service_s: Mapping[str, float] = field(default_factory=dict)
-
-
-# Metric family (name, labels, help) of each field of Now. Prometheus reserves the labels "quantile" and "job".
+# Metric family (name, labels, help) of each key of Metrics.now. Prometheus reserves the labels "quantile" and "job".
 _FAMILIES = {
     "latencies": (
         "latency_seconds directory operation percentile",
@@ -65,10 +49,13 @@ _FAMILIES = {
 
 
 class Metrics:
-    """Collector for prometheus-client that exports the values in ``now``. Any thread may set ``now``."""
+    """Collector for prometheus-client that exports the values in ``now``: labels -> value for each metric family.
+
+    To update the values, replace the whole mapping. Any thread may do so.
+    """
 
     def __init__(self) -> None:
-        self.now = Now()
+        self.now: Mapping[str, Mapping[Any, float]] = {}
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield all metric families, with at most MOST_SERIES series in total."""
@@ -76,15 +63,15 @@ class Metrics:
 
         now = self.now
         served = left_out = 0
-        for field_name, (words, help_text) in _FAMILIES.items():
+        for key, (words, help_text) in _FAMILIES.items():
             name, *labels = words.split()
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             family = kind(f"strakes_watch_{name}", help_text, labels=labels)
-            values: Mapping[str | tuple[str, ...], float] = getattr(now, field_name)
+            values: Mapping[str | tuple[str, ...], float] = now.get(key, {})
             room = min(_MOST_OF_A_FAMILY, MOST_SERIES - 1 - served)
-            for key, value in islice(values.items(), room):
+            for labelled, value in islice(values.items(), room):
                 # Names of jobs and targets may contain control characters and invalid UTF-8.
-                parts = (key,) if isinstance(key, str) else key
+                parts = (labelled,) if isinstance(labelled, str) else labelled
                 family.add_metric([escaped(part).replace("\r", "\\r") for part in parts], float(value))
             served += min(len(values), room)
             left_out += max(0, len(values) - room)

@@ -26,7 +26,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     figures: dict[str, Histogram] = {}
     for row in rows:
         for name, histogram in row.figures.items():
-            figures.setdefault(name, Histogram()).merge(histogram)
+            figures.setdefault(name, Histogram()).update(histogram)
     alarms = [event for event in events if event.alarm]
     gaps = [event for event in events if event.kind == "gap"]
     others = len(events) - len(alarms) - len(gaps)

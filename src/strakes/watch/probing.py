@@ -104,7 +104,7 @@ class DirectoryProbe:
         self.missed = 0
         self._run = run
         self._mount, self._test = MountCheck(directory), CreateTest(directory)
-        self._stack: ExitStack | None = None
+        self._stack = ExitStack()
         self._probe: Probe | None = None
         self._workspace: Workspace | None = None
         self._again_s = self._mounted_s = 0.0
@@ -191,11 +191,10 @@ class DirectoryProbe:
 
     def stop(self) -> None:
         """End the probe. The next start or ``close`` removes its files."""
-        stack, self._stack, self._probe = self._stack, None, None
+        stack, self._stack, self._probe = self._stack, ExitStack(), None
         self._next_s.clear()
-        if stack is not None:
-            with suppress(StrakesError, OSError):
-                stack.close()
+        with suppress(StrakesError, OSError):
+            stack.close()
 
     def close(self, now_s: float) -> list[WatchEvent]:
         """End the probe and remove its workspace; return an event if the removal fails."""

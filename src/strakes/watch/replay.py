@@ -183,8 +183,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
 
 
 def _series(name: str, rows: list[tuple[float, float]]) -> WatchedSeries:
-    """Return a series in order of time, without the duplicate rows of overlapping exports."""
-    # A dictionary removes duplicates but keeps the order of rows with the same time.
+    # A dictionary removes the duplicate rows of overlapping exports, but keeps the order of rows with the same time.
     times, values = np.array(list(dict.fromkeys(sorted(rows, key=lambda row: row[0])))).T
     return WatchedSeries(name, times, values)
 
@@ -234,7 +233,6 @@ def _parse_time(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Return a number with a decimal point, or NaN for another text."""
     try:
         return float(text)
     except ValueError:

@@ -5,7 +5,6 @@ An incomplete last line is removed when the store is opened for writing.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -13,15 +12,16 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import make_directory, open_directory, open_kept, remove_kept
 from strakes.base.units import format_bytes
 from strakes.model.record import from_record
+from strakes.runs.store_files import AppendFile
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
@@ -62,7 +62,7 @@ class Ring:
         self.failing = False
         self.why = ""
         self.damaged: dict[str, int] = {}
-        self._late: deque[str] = deque()
+        self._late: deque[Mapping[str, object]] = deque()
         self._lock = -1
         if to_read:
             return
@@ -101,14 +101,14 @@ class Ring:
     def add(self, row: RingRow) -> bool:
         """Write the row of a minute and any queued events; return whether everything was written."""
         figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
-        line = json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
+        line = {"t": row.time_s, "s": row.seconds, "f": figures}
         kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)
         self.lost += not kept
         return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
         """Write an event and return whether that succeeded. After a failure, the event is queued for a later call."""
-        self._late.append(json.dumps(asdict(event)))
+        self._late.append(asdict(event))
         if len(self._late) > _MOST_LATE:
             self._late.popleft()
             self.lost += 1
@@ -156,19 +156,12 @@ class Ring:
             self._late.popleft()
         return True
 
-    def _append(self, name: str, line: str) -> bool:
+    def _append(self, name: str, line: Mapping[str, object]) -> bool:
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            with os.fdopen(open_kept(self.directory / name, flags), "wb", buffering=0) as file:
-                size, content = os.fstat(file.fileno()).st_size, f"{line}\n".encode()
-                try:
-                    if file.write(content) != len(content):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                except OSError:
-                    file.truncate(size)
-                    raise
-        except OSError as error:
-            self.failing, self.why = True, error.strerror or str(error)
+            with closing(AppendFile(self.directory / name, durable=False)) as file:
+                file.append(line)
+        except StrakesError as error:
+            self.failing, self.why = True, error.why
             return False
         self.failing = False
         return True

@@ -78,7 +78,10 @@ class SlowTargets:
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
-            return self._perhaps_over(name, slow, began_s, ended_s)
+            self._quiet_for[name] = 0 if slow else self._quiet_for[name] + 1
+            if self._quiet_for[name] < _WINDOWS - 1:
+                return None
+            return replace(self.told.pop(name), ended_s=began_s - (ended_s - began_s))
         if not slow:
             self._slow_for.pop(name, None)
             past.append(deviation)
@@ -120,13 +123,6 @@ class SlowTargets:
         del self._slow_for[name]
         self._quiet_for[name] = 0
         return self.told[name]
-
-    def _perhaps_over(self, name: str, slow: bool, began_s: float, ended_s: float) -> WatchEvent | None:
-        self._quiet_for[name] = 0 if slow else self._quiet_for[name] + 1
-        if self._quiet_for[name] < _WINDOWS - 1:
-            return None
-        event = self.told.pop(name)
-        return replace(event, ended_s=began_s - (ended_s - began_s))
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,9 @@ class CounterSource(Protocol):
 
     def read(self, time_s: float) -> CounterReading:
         """Return the current reading; ``time_s`` is Unix time."""
-        ...
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return a sentence for each kind of event that this source cannot detect, judged by its first reading."""
-        ...
 
 
 @dataclass

@@ -77,8 +77,8 @@ def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes:
     [
         ("mds-kill", {}, "this fault works only on CephFS"),
         ("command", {}, "is empty"),
-        ("command", {"command": "sh -c 'x"}, "cannot be read"),
-        ("mds-stop", {"restore": "true"}, "--restore-command cannot be used with the fault mds-stop"),
+        ("command", {"fault_command": "sh -c 'x"}, "cannot be read"),
+        ("mds-stop", {"restore_command": "true"}, "--restore-command cannot be used with the fault mds-stop"),
         ("power-off", {"bmc": "10.0.0.1"}, "--bmc and --bmc-password-file are required"),
         ("earthquake", {}, "no fault"),
     ],

@@ -71,7 +71,7 @@ def test_a_fault_is_undone_although_the_owner_of_the_store_moves_its_record(tmp_
     place.mkdir()
     running = begun(place, "--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
     wait_for(mark.exists)
-    drills = journal.directory(default_root())
+    drills = default_root() / "drills"
     drills.rename(drills.with_name("hidden"))
     running.send_signal(signal.SIGINT)
     running.wait(60)

@@ -13,11 +13,8 @@ from strakes.cli.options import PATH, option
 from strakes.cli.say import remark
 
 if TYPE_CHECKING:
-    from strakes.control.drill_run import DrillVisit
     from strakes.control.fault import Fault
     from strakes.targets.command import Servers
-
-_USUAL = "mds-kill"  # default fault of the study "recovery"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +22,8 @@ class FaultOptions:
     """The requested fault, and the user's consent to an interruption of the service."""
 
     fault: str | None = option('Fault to cause. "--fault list" lists all.', metavar="FAULT")
-    command: str = option(
-        "Command that causes the fault, for any system.", "--fault-command", default="", metavar="COMMAND"
-    )
-    restore: str = option("Command that undoes the fault.", "--restore-command", default="", metavar="COMMAND")
+    fault_command: str = option("Command that causes the fault, for any system.", default="", metavar="COMMAND")
+    restore_command: str = option("Command that undoes the fault.", default="", metavar="COMMAND")
     node: str = option("Pacemaker node to act on.", default="", metavar="NODE")
     resource: str = option("Pacemaker resource to fail.", default="", metavar="NAME")
     target: str = option(
@@ -57,7 +52,7 @@ class FaultOptions:
             for known, entry in FAULTS.items():
                 click.echo(f"{known:<20} {entry.works_on:<23} {entry.summary}")
             raise click.exceptions.Exit(0)
-        name = self.fault or (COMMAND if self.command else usual)
+        name = self.fault or (COMMAND if self.fault_command else usual)
         if not name:
             remedy = "--fault list lists the faults. For one of your own, give --fault-command 'ssh mds1 reboot -f'."
             raise BadInputError("no fault was given", remedy=remedy)
@@ -90,14 +85,3 @@ def has_sessions(directory: Path) -> bool:
         reason = f"{absence['why']}. {absence['remedy']}"
         remark(f"clients are threads on the mount, one client to the servers: {reason}")
     return absence is None
-
-
-def drill_visit(directory: Path, fault: FaultOptions, servers: Servers | None) -> DrillVisit:
-    """Return the drill that measures a cell. Raises BadInputError without consent or for an impossible fault."""
-    from strakes.base.files import default_root
-    from strakes.control.drill_run import DrillVisit
-    from strakes.studies.recovery import TIMING
-
-    fault.make(directory, servers, _USUAL)
-    fault.require_consent(directory)
-    return DrillVisit(lambda place: fault.make(place, servers, _USUAL), TIMING, default_root(), servers)

@@ -28,8 +28,8 @@ class Ask:
     """The user's options for a fault. Only options that the fault uses may be set."""
 
     directory: Path
-    command: str = ""
-    restore: str = ""
+    fault_command: str = ""
+    restore_command: str = ""
     node: str = ""
     resource: str = ""
     via: str = ""
@@ -101,8 +101,8 @@ class CommandFault(OneCommand):
 
     def __init__(self, ask: Ask) -> None:
         self._run = run
-        self._strike = words_of("--fault-command", ask.command)
-        self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
+        self._strike = words_of("--fault-command", ask.fault_command)
+        self.undo = RunCommand(words_of("--restore-command", ask.restore_command)) if ask.restore_command else None
         self.text = f"run: {shown_command(self._strike)}"
 
 

@@ -28,7 +28,9 @@ class FaultEntry(NamedTuple):
 _LAB, _CEPH, _PACEMAKER, _LUSTRE = "CephFS lab", "CephFS", "Pacemaker", "Lustre"
 _BMC = ("bmc", "bmc_user", "bmc_password_file", "via")
 FAULTS: Mapping[str, FaultEntry] = {
-    COMMAND: FaultEntry(CommandFault, ("command", "restore"), "anything", "run the command of --fault-command"),
+    COMMAND: FaultEntry(
+        CommandFault, ("fault_command", "restore_command"), "anything", "run the command of --fault-command"
+    ),
     "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
     "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
     "mds-fail": FaultEntry(FailServer, (), _CEPH, "replace the metadata server with rank 0 (ceph mds fail)"),
@@ -60,7 +62,6 @@ def make_fault(name: str, ask: Ask) -> Fault:
     entry = FAULTS[name]
     for field in fields(ask):
         if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):
-            own = {"command": "fault-command", "restore": "restore-command"}
-            word = own.get(field.name, field.name.replace("_", "-"))
+            word = field.name.replace("_", "-")
             raise BadInputError(f"--{word} cannot be used with the fault {name}", remedy="Leave it out.")
     return entry.make(ask)

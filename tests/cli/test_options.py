@@ -16,10 +16,10 @@ from strakes.cli.options import (
     BYTES,
     MAX_SEED,
     OUTPUT,
+    PATH,
     SECONDS,
     Directory,
     Output,
-    PlaceType,
     Sampling,
     takes,
 )
@@ -162,7 +162,7 @@ PLACES = [
     (f"{name} {parameter.name}", parameter)
     for name, command in every_command(cli)
     for parameter in command.params
-    if isinstance(parameter.type, PlaceType)
+    if isinstance(parameter.type, type(PATH))
 ]
 
 

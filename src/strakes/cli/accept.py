@@ -46,8 +46,7 @@ def command(
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     else:
-        # One interleaved run measures the studies of all needs. Needs on capacity require no study, so take any short
-        # one.
+        # One interleaved run measures all needs. Needs on capacity require no study, so take any short one.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)

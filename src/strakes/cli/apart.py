@@ -22,6 +22,7 @@ from strakes.base.processes import commands_of, descendants_of, kernel_waits, pr
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
 _DONE = signal.SIGUSR1  # the child sends this signal when its work is done
+_Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Seconds within which a child process must exit after its work: 5 s if it waits in the kernel, 10 s if it waits for a
@@ -49,7 +50,7 @@ _SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)
 def run_apart(
     work: Callable[[], int],
     patience_s: float = PATIENCE_S,
-    explain: Callable[[], tuple[str, str, str]] = lambda: ("", "", ""),
+    explain: _Explain = lambda: ("", "", ""),
     *,
     limited: bool = True,
 ) -> int:
@@ -119,14 +120,7 @@ def run_apart(
 
 class _Watch:
     def __init__(
-        self,
-        child: int,
-        status_of_child: int,
-        patience_s: float,
-        trouble: int,
-        explain: Callable[[], tuple[str, str, str]],
-        *,
-        limited: bool,
+        self, child: int, status_of_child: int, patience_s: float, trouble: int, explain: _Explain, *, limited: bool
     ) -> None:
         self._child, self._trouble, self._explain, self._limited = child, trouble, explain, limited
         self._started = process_start(child) or 0

@@ -20,21 +20,18 @@ from strakes.lab.manager import up as bring
 from strakes.lab.options import LabOption, options_of
 
 
-class UpGroup(click.Group):
+class _UpGroup(click.Group):
     """Group with a command for each kind of lab. The command has the options of that kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all kinds of lab."""
         return list(KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command for this kind of lab. Raises UsageError, with a list of kinds, for an unknown kind."""
         if cmd_name not in KINDS:
             raise click.UsageError(f"no such kind of lab: {cmd_name}; the kinds are {', '.join(KINDS)}", ctx)
         return _up_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of kinds of lab."""
         with formatter.section("Kinds"):
             formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
 
@@ -48,7 +45,7 @@ def command() -> None:
     """
 
 
-@command.group(cls=UpGroup, subcommand_metavar="KIND [OPTIONS]")
+@command.group(cls=_UpGroup, subcommand_metavar="KIND [OPTIONS]")
 def up() -> None:
     """Start a lab and print its mount point.
 

@@ -80,19 +80,16 @@ _GROUPS = {
 }
 
 
-class LazyGroup(click.Group):
+class _LazyGroup(click.Group):
     """Group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of this name, or None."""
         return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in groups."""
         for group, names in _GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<8}", COMMANDS[name]) for name in names])
@@ -100,7 +97,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and arguments. For an unknown command, raises UsageError with the most similar name."""
         name = _name_of(args)
         if name not in COMMANDS:
             names = {known.split()[-1]: known for known in COMMANDS}
@@ -109,12 +105,11 @@ class LazyGroup(click.Group):
         return name, self.get_command(ctx, name), args[len(name.split()) :]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the one-word commands that begin with ``incomplete``."""
         return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=_LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

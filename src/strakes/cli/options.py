@@ -215,20 +215,19 @@ def _hosts(text: str) -> tuple[str, ...]:
     return hosts
 
 
-class PlaceType(click.ParamType[Path]):
+class _PlaceType(click.ParamType[Path]):
     """Option type for paths, without checks: click.Path calls stat(2), which blocks for ever if servers are dead."""
 
     def __init__(self, name: str, completion: str) -> None:
         self.name, self._completion = name, completion
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path as typed. Refuses an empty name, which would mean the current directory."""
+        # An empty name would mean the current directory.
         if value in ("", b""):
             self.fail("The name is empty; give a path, such as ./results.", param, ctx)
         return Path(os.fsdecode(value))
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Let the shell complete names of files or directories."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type=self._completion)]
@@ -253,11 +252,10 @@ class Output:
             raise EnvironmentLacksError("the result cannot be written", where=where, why=why, remedy=remedy) from error
 
 
-class OutputType(PlaceType):
+class _OutputType(_PlaceType):
     """Option type for an output file, or - for standard output. Refuses unwritable files before any measurement."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the Output. Fails if the file cannot be written."""
         if isinstance(value, Output):
             return value
         if value == "-":
@@ -301,9 +299,9 @@ def write_json(output: Output | None, document: object) -> bool:
     return write_document(output, "" if output is None else to_json(document, indent=1))
 
 
-PATH = PlaceType("file", "file")
-DIRECTORY = PlaceType("directory", "dir")
-OUTPUT = OutputType("file", "file")
+PATH = _PlaceType("file", "file")
+DIRECTORY = _PlaceType("directory", "dir")
+OUTPUT = _OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
 HOSTS = Parsed("hosts", _hosts)

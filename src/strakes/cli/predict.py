@@ -39,8 +39,7 @@ def command(
 
     scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
-    store = Store()
-    inputs, cautions = inputs_of([store.open(name) for name in runs])
+    inputs, cautions = inputs_of([Store().open(name) for name in runs])
     forecasts = forecast_figures(figures_of(inputs), scale, stated)
     for caution in cautions:
         say(caution, err=True)

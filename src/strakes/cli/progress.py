@@ -37,7 +37,6 @@ class LiveProgress:
 
     def start(self, total_s: float) -> None:
         """Start the display of work with a planned duration of ``total_s`` seconds."""
-        self._started = self._last_line = time.monotonic()
         self._total_s = total_s
         if not self._quiet and self._stream.isatty() and os.environ.get("TERM") not in (None, "dumb"):
             from rich.console import Console

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 TOOLS = ("ior", "mdtest", "io500")
 
 
-class RunOrPeerCommand(click.Command):
+class _RunOrTool(click.Command):
     """Command that leaves the arguments after a tool's name (ior, mdtest, io500) unparsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments before the name of a tool, and keep all further arguments unparsed."""
         takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
@@ -36,7 +35,7 @@ class RunOrPeerCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-@command_named("run", cls=RunOrPeerCommand, budget_s="1m")
+@command_named("run", cls=_RunOrTool, budget_s="1m")
 def command(
     *,
     plan: str = argument("PLAN.toml|ior|mdtest|io500"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.cli.fault_options import FaultOptions, drill_visit
+from strakes.base.files import default_root
+from strakes.cli.fault_options import FaultOptions
 from strakes.cli.options import (
     DIRECTORY,
     Against,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from strakes.runs.run import Run
     from strakes.studies.study import Study
 
+_USUAL_FAULT = "mds-kill"
 _KNOB = "--knob mds_cache_memory_limit=256MiB,1GiB"
 
 
@@ -81,7 +84,13 @@ def command(
         raise BadInputError(f"--knob cannot be used with {other}", remedy=remedy)
     visit = None
     if study.interrupts_service:
-        visit = drill_visit(directory, fault, sampling.servers)
+        from strakes.control.drill_run import DrillVisit
+        from strakes.studies.recovery import TIMING
+
+        fault.make(directory, sampling.servers, _USUAL_FAULT)
+        fault.require_consent(directory)
+        make = partial(fault.make, servers=sampling.servers, usual=_USUAL_FAULT)
+        visit = DrillVisit(make, TIMING, default_root(), sampling.servers)
     elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     varied: Study = study if against is None else Pair(study)

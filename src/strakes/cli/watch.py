@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +37,6 @@ from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
-    from strakes.watch.ring import Ring
 
 FalseAlarms = Annotated[
     float,
@@ -47,31 +46,16 @@ FalseAlarms = Annotated[
         default=1.0,
     ),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Store:
-    """Option for the directory with the recorded data."""
-
-    store: Path | None = option(
+StoreDirectory = Annotated[
+    Path,
+    option(
         "Directory with the recorded data.  [default: the directory watch in the store of strakes]",
+        "--store",
         type=PATH,
+        default=lambda: default_root() / "watch",
         metavar="DIR",
-    )
-
-    @property
-    def path(self) -> Path:
-        """Return the directory with the recorded data."""
-        return self.store or default_root() / "watch"
-
-    def ring(self) -> Ring:
-        """Return the recorded data. Raises BadInputError if nothing was recorded."""
-        from strakes.watch.ring import Ring
-
-        if not any(self.path.glob("*.jsonl")):
-            remedy = "Watch first: strakes watch DIR. Or give the directory of the data: --store."
-            raise BadInputError("this directory contains no data of strakes watch", where=str(self.path), remedy=remedy)
-        return Ring(self.path, to_read=True)
+    ),
+]
 
 
 def _level(text: str) -> ServiceLevel:
@@ -134,7 +118,7 @@ def run_command(
         type=Parsed("words", _runnable),
     ),
     no_probe: bool = option("Only read counters; write nothing to DIR.", default=False),
-    store: Store,
+    store: StoreDirectory,
     levels: Levels,
     false_alarms_a_month: FalseAlarms,
     servers: AtServers,
@@ -172,7 +156,7 @@ def run_command(
     # Directories on the same file system share its counters, so read them only once.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
-    ring = Ring(store.path)
+    ring = Ring(store)
     ring.hold()
     for directory in directories:
         # Compare names only: system calls would block on a directory that hangs.
@@ -193,7 +177,7 @@ def run_command(
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    say(f"watching {', '.join(map(str, directories))}; kept in {store.path}")
+    say(f"watching {', '.join(map(str, directories))}; kept in {store}")
     try:
         run_live(live, stopping.is_set)
     finally:
@@ -226,7 +210,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 def report_command(
     *,
     levels: Levels,
-    store: Store,
+    store: StoreDirectory,
     since: float = option("Report on the last TIME.", type=SECONDS, default="30d"),
     html: Output = option("Write the page to FILE.", type=OUTPUT, default="watch.html"),
 ) -> int:
@@ -235,10 +219,14 @@ def report_command(
     The page is one file that works offline.
     """
     from strakes.watch.page import render_watch_page
+    from strakes.watch.ring import Ring
 
     now_s = time.time()
-    _spare(html, store.path)
-    html.write(render_watch_page(store.ring(), max(0.0, now_s - since), now_s, levels))
+    _spare(html, store)
+    if not any(store.glob("*.jsonl")):
+        remedy = "Watch first: strakes watch DIR. Or give the directory of the data: --store."
+        raise BadInputError("this directory contains no data of strakes watch", where=str(store), remedy=remedy)
+    html.write(render_watch_page(Ring(store, to_read=True), max(0.0, now_s - since), now_s, levels))
     if html.path is not None:
         say(f"page: {html.path}")
     return 0

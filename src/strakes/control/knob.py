@@ -105,7 +105,11 @@ class Knob:
             whole = number is not None and (self.kind == "number" or number == int(number))
             valid = number is not None and whole and least <= number <= most
         if not valid:
-            raise self._refused(text)
+            forms = {"text": "one word", "bytes": "a size such as 64MiB"}
+            wanted = self.range_text or forms.get(self.kind, f"a value of kind {self.kind}")
+            unit = f" {self.unit}" if self.unit and not self.choices else ""
+            what = f"not a valid value for {self.name}: {text!r}"
+            raise BadInputError(what, why=self.meaning, remedy=f"It takes {wanted}{unit}.")
         return canonical
 
     def canonical(self, text: str) -> str:
@@ -132,13 +136,6 @@ class Knob:
         if number is None:
             return ""
         return format_bytes(number) if self.kind == "bytes" else f"{number:.15g}"
-
-    def _refused(self, text: str) -> BadInputError:
-        forms = {"text": "one word", "bytes": "a size such as 64MiB"}
-        wanted = self.range_text or forms.get(self.kind, f"a value of kind {self.kind}")
-        unit = f" {self.unit}" if self.unit and not self.choices else ""
-        what = f"not a valid value for {self.name}: {text!r}"
-        return BadInputError(what, why=self.meaning, remedy=f"It takes {wanted}{unit}.")
 
 
 def _number(text: str) -> float | None:

@@ -92,10 +92,6 @@ class Bindings:
             return tuple(place for places in found if isinstance(places, tuple) for place in places)
         return self._by_words(knob, "")
 
-    def in_force_words(self, knob: Knob) -> tuple[str, ...]:
-        """Return the command that shows the values that daemons use."""
-        return self._words(knob, knob.in_force)
-
     def _on_server(self, knob: Knob, host: str) -> tuple[KnobPlace, ...] | ServerUnreadError:
         try:
             return self._by_words(knob, host)
@@ -105,7 +101,7 @@ class Bindings:
             return self._unread(knob, host, "; ".join(filter(None, (error.what, error.why))))
 
     def _unread(self, knob: Knob, host: str, why: str) -> ServerUnreadError:
-        words = self._words(knob, knob.read)
+        words = self.words(knob, knob.read)
         command = shlex.join(self.target.servers.argv(host, words) if self.target.servers else words)
         remedy = f"Try: {command} - or leave out --servers."
         return ServerUnreadError("a setting cannot be read", where=host, why=f"{command}: {why}", remedy=remedy)
@@ -114,9 +110,9 @@ class Bindings:
         servers = self.target.servers
         template = servers.template if host and servers else ""
         run = servers.runner(host, self._run) if host and servers else self._run
-        read = self._words(knob, knob.read)
+        read = self.words(knob, knob.read)
         if knob.answer != "lctl":
-            write, unset = self._words(knob, knob.write), self._words(knob, knob.unset)
+            write, unset = self.words(knob, knob.write), self.words(knob, knob.unset)
             return (KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
         params = read_params(run(read))
         if host and params.cut_off and not params.values:
@@ -128,7 +124,8 @@ class Bindings:
             for name in params.values
         )
 
-    def _words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
+    def words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
+        """Return a command of the catalogue, with its placeholders filled in."""
         out: list[str] = []
         for word in words:
             # The options for a connection to a Ceph cluster can be several words or none.

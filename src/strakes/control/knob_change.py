@@ -19,7 +19,6 @@ from strakes.control.knob_journal import KnobJournal, open_journals
 from strakes.control.knob_place import KnobPlace, values_in_force
 from strakes.control.knob_restore import Restored, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
-from strakes.targets.command import Runner
 from strakes.targets.target import Target
 
 # Only one thread restores settings: the main thread or, if that is blocked, the watchdog.
@@ -89,18 +88,18 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
     chosen = tuple(find(name, known) for name in names) if names else known
     ask = remembering(target.run, target.servers)
     bindings = Bindings(target, ask)
-    readings = tuple(_reading(knob, bindings, ask) for knob in chosen)
+    readings = []
+    for knob in chosen:
+        try:
+            values = {place.name_with_host: place.read(ask) for place in bindings.places(knob)}
+            readings.append(Reading(knob, values))
+        except StrakesError as error:
+            silent = error if isinstance(error, ServerUnreadError) else None
+            readings.append(Reading(knob, why=reason(error), unread=silent))
     unread = [reading.unread for reading in readings if reading.knob.where in ROLES and not reading.knob.by_hand]
     if unread and all(error is not None and error.everywhere for error in unread) and unread[0]:
         raise unread[0]
-    return readings
-
-
-def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
-    try:
-        return Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)})
-    except StrakesError as error:
-        return Reading(knob, why=reason(error), unread=error if isinstance(error, ServerUnreadError) else None)
+    return tuple(readings)
 
 
 @contextmanager
@@ -223,7 +222,7 @@ def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
     if not knob.in_force:
         return {}
     try:
-        done = target.run(Bindings(target).in_force_words(knob))
+        done = target.run(Bindings(target).words(knob, knob.in_force))
     except StrakesError:
         return {}
     return values_in_force(done.stdout, knob.name) if done.status == 0 else {}

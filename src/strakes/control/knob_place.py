@@ -43,8 +43,7 @@ def in_brackets(text: str) -> str:
     return text.partition("[")[2].partition("]")[0] or text.strip()
 
 
-def of_ceph(text: str, section: str, option: str) -> str | None:
-    """Return the value of an option for a section in the output of ``ceph config dump``, or None if not set."""
+def _of_ceph(text: str, section: str, option: str) -> str | None:
     rows = from_json(text, "ceph config dump")
     with understood("ceph config dump", text):
         values = [
@@ -53,8 +52,7 @@ def of_ceph(text: str, section: str, option: str) -> str | None:
     return str(values[0]) if values else None
 
 
-def of_gluster(text: str, option: str) -> str | None:
-    """Return the value of an option in the output of ``gluster --xml volume info``, or None if it is not set."""
+def _of_gluster(text: str, option: str) -> str | None:
     document = from_xml(text, "gluster volume info")
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
         raise MeasurementError(
@@ -124,7 +122,11 @@ class KnobPlace:
     def read(self, run: Runner) -> str | None:
         """Return the value, or None if it is not set. Raises PlaceGoneError if the place is gone, else StrakesError."""
         if self.file:
-            text = self._read_file()
+            try:
+                with closing(os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)) as descriptor:
+                    text = os.fsdecode(os.read(descriptor, _MOST_BYTES))
+            except OSError as error:
+                raise self._of_file(error, "cannot be read") from error
             return in_brackets(text) if self.answer == "brackets" else plain(text, self.field)
         done = self._run(self.read_words, run)
         if self.answer == "lctl":
@@ -132,15 +134,18 @@ class KnobPlace:
         if done.status != 0:
             raise self._refusal(done, "cannot be read")
         if self.answer == "ceph config dump":
-            return of_ceph(done.stdout, *self.unset_words[-2:])
+            return _of_ceph(done.stdout, *self.unset_words[-2:])
         if self.answer == "gluster volume info":
-            return of_gluster(done.stdout, self.unset_words[-1])
+            return _of_gluster(done.stdout, self.unset_words[-1])
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
         """Write a value. The system may adjust it. Raises StrakesError if the system refuses it."""
         if self.file:
-            self._write_file("" if value is None else value)
+            try:
+                write_kernel_file(Path(self.file), f"{value or ''}\n")
+            except OSError as error:
+                raise self._of_file(error, f"is not set to {value or ''}") from error
         elif self.answer == "lctl":
             set_param(self.name, str(value)).read(self._run(self._words(str(value)), run))
         else:
@@ -163,19 +168,6 @@ class KnobPlace:
         if params.missing:
             raise self._gone(params.why)
         raise self._refusal(done, "cannot be read")
-
-    def _read_file(self) -> str:
-        try:
-            with closing(os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)) as descriptor:
-                return os.fsdecode(os.read(descriptor, _MOST_BYTES))
-        except OSError as error:
-            raise self._of_file(error, "cannot be read") from error
-
-    def _write_file(self, value: str) -> None:
-        try:
-            write_kernel_file(Path(self.file), value + "\n")
-        except OSError as error:
-            raise self._of_file(error, f"is not set to {value}") from error
 
     def _of_file(self, error: OSError, what: str) -> StrakesError:
         why = os.strerror(error.errno or 0)

@@ -28,8 +28,7 @@ def engine_for(launch: Launch) -> Engine:
     return engines[launch.launcher](replace(launch, ranks=processes(launch)))
 
 
-def how_to_get(launcher: Launcher) -> str:
-    """Return a text on how to install what a launcher needs, or "" if this machine has everything."""
+def _how_to_get(launcher: Launcher) -> str:
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import find_mpi_engine
     from strakes.runs.slurm import find_srun
@@ -47,12 +46,14 @@ def how_to_get(launcher: Launcher) -> str:
 def with_launcher(remedy: str) -> str:
     """Return the remedy of an error, and how to install those of the named launchers that this machine lacks."""
     named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
-    ways = {each: way for each in LAUNCHERS if each in named and (way := how_to_get(each))}
+    ways = {each: way for each in LAUNCHERS if each in named and (way := _how_to_get(each))}
     return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])
 
 
 def processes(launch: Launch) -> int:
     """Return the number of processes to start, for all launchers except ``local``.
+
+    In a Slurm job, this is the number of its tasks, else one per processor, at least 2.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)
@@ -60,8 +61,12 @@ def processes(launch: Launch) -> int:
     if launch.ranks is not None:
         return launch.ranks
     if launch.launcher == "slurm":
-        from strakes.runs.slurm import tasks_in_allocation
+        from strakes.runs.slurm import allocation
 
-        return tasks_in_allocation(launch.hosts, launch.ranks_per_node)
+        job = allocation()
+        nodes = len(launch.hosts) or job.nodes
+        if launch.ranks_per_node is not None:
+            return launch.ranks_per_node * nodes
+        return job.tasks if job.tasks is not None and not launch.hosts else max(2, job.cpus_per_node * nodes)
     per_node = launch.ranks_per_node or max(2, len(os.sched_getaffinity(0)))
     return per_node * max(1, len(launch.hosts))

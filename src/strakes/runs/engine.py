@@ -157,7 +157,7 @@ class Engine(ABC):
         request |= {"limit_s": limit_s, "keep": keep, **{name: value for name, value in options.items() if value}}
         sent = process.send(request)
         try:
-            ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
+            ended = self._listen(process, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
             hello = self._hello
             self._forget()
@@ -165,7 +165,7 @@ class Engine(ABC):
             self._kill_ranks(hello)
             raise
         except BaseException:
-            self._abandon(process, talk)
+            self._abandon(process)
             raise
         if ended is None:
             assert talk.done is not None
@@ -177,7 +177,7 @@ class Engine(ABC):
             return result
         hello = self._hello
         self._forget()
-        return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
+        return self._after_death(process, ended, directory, limit_s, hello, keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
         from strakes.targets.ceph_tool import inside
@@ -244,14 +244,13 @@ class Engine(ABC):
     def _listen(
         self,
         process: EngineProcess,
-        talk: _Conversation,
         limit_s: float,
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> _Ended | None:
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
-        heard, silence_s = time.monotonic(), self.silence_s
+        talk, heard, silence_s = self._talk, time.monotonic(), self.silence_s
         while talk.done is None:
             now = time.monotonic()
             if self._cancels and not cancelled:
@@ -270,7 +269,7 @@ class Engine(ABC):
             if message is None:
                 return "died"
             before, logged = talk.progress, len(talk.log)
-            self._take(talk, message)
+            self._take(message)
             if on_log is not None and len(talk.log) > logged:
                 on_log(talk.log[logged:])
             if on_progress is not None and talk.progress is not None and talk.progress is not before:
@@ -280,7 +279,8 @@ class Engine(ABC):
     def _hear(self, line: str) -> None:  # noqa: B027 - only launchers of MPI say more than messages
         """Handle a line of output that is not a message. The threads that read the output call it."""
 
-    def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
+    def _take(self, message: Mapping[str, Any]) -> None:
+        talk = self._talk
         try:
             # If the engine cannot read a request, the error has no id. It is about the current plan, the only request.
             if message["id"] not in (talk.id, ""):
@@ -295,35 +295,31 @@ class Engine(ABC):
                 error = from_record(EngineError, message)
                 talk.errors.append(replace(error, why=without_secrets(error.why)))
             elif message["type"] == "done":
-                talk.done = _checked_done(message)
+                _ = message["cleaned"], message["left"]
+                if message["status"] not in _STATUSES:
+                    raise ValueError(f"status {message['status']!r}")
+                talk.done = message
         except (KeyError, TypeError, ValueError) as error:
             self._hear(f"not a valid message ({error!r}): {message}")
 
-    def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
+    def _abandon(self, process: EngineProcess) -> None:
         try:
             self._cancels = 1
-            if talk.done is None and self._listen(process, talk, 0.0) is None:
+            if self._talk.done is None and self._listen(process, 0.0) is None:
                 return
             patience_s = _STOP_S
         except BaseException:
             patience_s = 0.0
             raise
         finally:
-            if talk.done is None:
+            if self._talk.done is None:
                 self._forget()
                 process.stop(patience_s)
 
     def _after_death(
-        self,
-        process: EngineProcess,
-        talk: _Conversation,
-        ended: _Ended,
-        directory: Path,
-        limit_s: float,
-        hello: Hello | None,
-        *,
-        keep: bool,
+        self, process: EngineProcess, ended: _Ended, directory: Path, limit_s: float, hello: Hello | None, *, keep: bool
     ) -> PlanResult:
+        talk = self._talk
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -333,7 +329,7 @@ class Engine(ABC):
             if gone and ended == "silent":
                 why = "its first process was stopped, or that process's node hangs or cannot be reached"
             for message in process.remaining():
-                self._take(talk, message)
+                self._take(message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
         # On a hanging file system, the removal of files would hang as well.
@@ -401,13 +397,6 @@ def _directory_of(path: str) -> dict[str, str]:
     return {"directory": path}
 
 
-def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    _ = message["cleaned"], message["left"]
-    if message["status"] not in _STATUSES:
-        raise ValueError(f"status {message['status']!r}")
-    return message
-
-
 _HELLO_S = 10.0
 
 
@@ -432,9 +421,7 @@ class LocalEngine(Engine):
         self._executable = executable
 
     def command(self) -> Sequence[str]:
-        """Return the command that starts the engine on this node. Raises EnvironmentLacksError without an engine."""
         return [str((self._executable or find_engine()).absolute())]
 
     def patience_s(self) -> float:
-        """Return the maximum time in seconds from the start to the engine's first message."""
         return _HELLO_S

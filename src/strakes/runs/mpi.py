@@ -69,7 +69,6 @@ class MpiEngine(Engine):
         self._launch, self._ranks, self._executable = launch, launch.ranks or 1, executable
 
     def command(self) -> Sequence[str]:
-        """Return the mpiexec command that starts all ranks. Raises EnvironmentLacksError without mpiexec or engine."""
         self._named = []
         mpiexec = find_mpiexec(self._launch.mpiexec)
         engine = self._executable or find_mpi_engine(mpiexec)
@@ -77,17 +76,14 @@ class MpiEngine(Engine):
         return [*start, *IN_ROOT, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
-        """Return the maximum time in seconds until the first message. It grows with the number of ranks."""
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
 
     @property
     def silence_s(self) -> float | None:
-        """Return the seconds without a message after which the engine counts as dead. It sends one every second."""
         return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property
     def remedy(self) -> str:
-        """Return a text on what the user can check if mpiexec does not start the engine."""
         return (
             "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
             "the hosts."

@@ -147,8 +147,3 @@ def chosen_pmi(options: Sequence[str]) -> str:
     """
     given = re.findall(r"(?:^| )--mpi[= ](\S+)", " ".join(options))
     return str(given[-1]) if given else ""
-
-
-def fits_pmi(spoken: Pmi, launcher: str) -> bool:
-    """Return whether the value of srun's ``--mpi`` fits the PMI of the library (``pmix_v4`` fits ``pmix``)."""
-    return launcher == spoken or launcher.startswith(f"{spoken}_")

@@ -137,8 +137,8 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
 def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
     """Return differences of nodes: some exclude a common measurement, the others may distort it."""
     differing = [
-        *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=_UPDATE),
-        *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=_UPDATE),
+        *_unlike(nodes, "strakes", lambda node: node.strakes, _UPDATE),
+        *_unlike(nodes, "engine", lambda node: node.engine or "none", _UPDATE),
         *_directories(nodes, content),
         *_unlike(nodes, "kernel", lambda node: node.kernel),
         *_unlike(nodes, "processors", lambda node: str(node.cpus)),
@@ -152,17 +152,12 @@ def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
 
 
 def _unlike(
-    nodes: Sequence[CheckedNode],
-    what: str,
-    value: Callable[[CheckedNode], str],
-    *,
-    wrong: bool = False,
-    remedy: str = "",
+    nodes: Sequence[CheckedNode], what: str, value: Callable[[CheckedNode], str], remedy: str = ""
 ) -> list[Difference]:
     values = {node.host: value(node) for node in nodes}
     ((usual, _),) = Counter(values.values()).most_common(1)
     return [
-        Difference(host, f"{what} {own}, the others {usual}", wrong, remedy)
+        Difference(host, f"{what} {own}, the others {usual}", bool(remedy), remedy)
         for host, own in values.items()
         if own != usual
     ]

@@ -31,17 +31,14 @@ class PublishedRun(Run):
 
     @property
     def id(self) -> str:
-        """Return the id of the exported run."""
         return str(self.manifest["id"])
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
-        """Return the findings of the run."""
         findings: dict[str, Any] = self._document["findings"]
         return findings
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for contents that strakes does not export."""
         where = f"{self.path}: {name}" if name else str(self.path)
         return BadInputError("this is not a run exported by strakes", where=where, why=why, remedy=_REMEDY)
 

@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
+from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
 # Message of srun about the first failed task. For tasks that srun then killed, it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
@@ -52,25 +52,12 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
     return Allocation(nodes, int(tasks) if tasks else None, min(cpus, default=1))
 
 
-def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
-    """Return the default number of ranks: the requested tasks of the job, else one per processor, at least 2."""
-    job = allocation()
-    nodes = len(hosts) or job.nodes
-    if ranks_per_node is not None:
-        return ranks_per_node * nodes
-    return job.tasks if job.tasks is not None and not hosts else max(2, job.cpus_per_node * nodes)
-
-
 class SlurmEngine(MpiEngine):
     """An engine whose ranks srun starts. ``launch.options``: further arguments for srun."""
 
     _gone: Mapping[str, str | int] = {}
 
     def command(self) -> Sequence[str]:
-        """Return the srun command that starts all ranks.
-
-        Raises EnvironmentLacksError without srun or engine, BadInputError outside of an allocation.
-        """
         self._gone = {}
         srun = find_srun()
         allocation()
@@ -81,7 +68,6 @@ class SlurmEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
-        """Return a text on what the user can check if srun does not start the engine."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         pmi = f" The engine's MPI needs {spoken}; srun --mpi=list shows what this Slurm supports." if spoken else ""
         return f"Check that srun can start a program on these nodes: srun hostname.{pmi}"
@@ -122,13 +108,11 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
     """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if ``options`` has a wrong one."""
-    spoken = pmi_of(engine)
-    chosen = chosen_pmi(options)
-    if spoken is None:
+    spoken, chosen = pmi_of(engine), chosen_pmi(options)
+    # The value pmix_v4 fits pmix.
+    if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):
         return []
     if chosen:
-        if fits_pmi(spoken, chosen):
-            return []
         raise BadInputError(
             f"srun is set to the PMI interface {chosen}, but the engine's MPI library uses {spoken}",
             where=str(engine),

@@ -103,8 +103,7 @@ class Store:
 
         Raises BadInputError if no run matches, or if another process writes it.
         """
-        summary = self._newest_unfinished(fingerprint)
-        writer = RunWriter(summary.path)
+        writer = RunWriter(self._newest_unfinished(fingerprint).path)
         try:
             writer.mark_running()
         except BaseException:
@@ -152,7 +151,8 @@ class Store:
         raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=_LIST_THEM)
 
     def _newest_unfinished(self, fingerprint: str) -> RunSummary:
-        alike = [run for run in self.runs() if _fingerprint(run) == fingerprint]
+        readable = [run for run in self.runs() if run.status != "damaged"]
+        alike = [run for run in readable if Run(run.path).manifest["options"].get("fingerprint") == fingerprint]
         unfinished = [run for run in alike if run.status not in ("complete", "running")]
         if unfinished:
             return unfinished[-1]
@@ -221,7 +221,3 @@ def _remove(run: Path) -> None:
     """Remove the directory of a run. Do not follow mounts or links, and ignore failures."""
     with suppress(OSError), closing(open_directory(run.parent)) as parent:
         remove_tree(parent, run.name)
-
-
-def _fingerprint(summary: RunSummary) -> str:
-    return "" if summary.status == "damaged" else str(Run(summary.path).manifest["options"].get("fingerprint", ""))

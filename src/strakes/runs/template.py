@@ -18,14 +18,12 @@ class TemplateEngine(MpiEngine):
     """An engine started by the template ``launch.command``, which has fields such as ``{engine}`` and ``{ranks}``."""
 
     def command(self) -> Sequence[str]:
-        """Return the user's command with its fields filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
         engine = [*IN_ROOT, str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
         return filled(self._launch, engine)
 
     @property
     def remedy(self) -> str:
-        """Return a text on what the user can check if the command does not start the engine."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
         return f"Try the launcher's command without strakes.{speak}"

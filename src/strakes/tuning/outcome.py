@@ -13,32 +13,23 @@ from strakes.model.portrait import IntervalOf, Setting
 from strakes.report.numbers import level_of
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
+from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, app_from_text
 from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import confirmation_of, observed, preparation_of
 from strakes.tuning.tune_effects import Effects, effects
-from strakes.tuning.tune_offers import (
-    FILES,
-    LAYOUT,
-    LAYOUT_FACTORS,
-    PLAIN_LAYOUT,
-    STRIPE_BYTES,
-    STRIPE_COUNT,
-    TRANSFER,
-    WRITERS,
-)
 from strakes.tuning.tune_plans import TrialSize
 from strakes.tuning.tune_search import Rules, Search
 from strakes.tuning.tune_space import Point
-from strakes.tuning.tune_words import KNOB, named, to_do
+from strakes.tuning.tune_words import KNOB, to_do, typed
 
 _WHAT: Mapping[str, What] = {
-    TRANSFER: "transfer size",
-    WRITERS: "processes per node",
-    STRIPE_COUNT: "stripe count",
-    STRIPE_BYTES: "stripe size",
-    FILES: "files",
+    offers.TRANSFER: "transfer size",
+    offers.WRITERS: "processes per node",
+    offers.STRIPE_COUNT: "stripe count",
+    offers.STRIPE_BYTES: "stripe size",
+    offers.FILES: "files",
 }
 
 # Ratio of rates. If the runs cannot exclude a larger gain, they are too noisy for a conclusion.
@@ -84,11 +75,6 @@ class TuningOutcome:
         """Return the levels of the best setting that differ from the present setting."""
         return {name: level for name, level in self.best.items() if level != self.default[name]}
 
-    @property
-    def changes_text(self) -> str:
-        """The changes of the best setting as text."""
-        return ", ".join(f"{named(name)} {level_of(name, level)}" for name, level in self.changes.items())
-
     @cached_property
     def effects(self) -> Effects:
         """Return the effects of all settings, estimated by the model of the runs before the confirmation."""
@@ -120,7 +106,7 @@ class TuningOutcome:
                 return gettext(
                     "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
                     "interval, {runs} new alternating runs of each].",
-                    changes=self.changes_text,
+                    changes=typed(self.changes),
                     ratio=gain.median,
                     runs=gain.runs,
                     **ends,
@@ -129,7 +115,7 @@ class TuningOutcome:
                 return gettext(
                     "No setting is shown to be better than the default: in new runs, the best setting of the search "
                     "({changes}) is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
-                    changes=self.changes_text,
+                    changes=typed(self.changes),
                     **ends,
                 )
         model = {"confidence": confidence, "count": len(self.search.told)}
@@ -154,15 +140,15 @@ class TuningOutcome:
         if self.verdict != "better":
             return ()
         interval = self.gain_interval("all changes together, over the default")
-        kind = str(self.changes.get(LAYOUT, PLAIN_LAYOUT))
-        plain = kind == PLAIN_LAYOUT
+        kind = str(self.changes.get(offers.LAYOUT, offers.PLAIN_LAYOUT))
+        plain = kind == offers.PLAIN_LAYOUT
         choices = [
             Choice(
                 phase.name, _WHAT[name], level, level_of(name, level), "found by strakes tune", (self.run.id,), interval
             )
             for phase in self.app.phases
             for name, level in self.best.items()
-            if name in _WHAT and isinstance(level, int | str) and (plain or name not in LAYOUT_FACTORS)
+            if name in _WHAT and isinstance(level, int | str) and (plain or name not in offers.LAYOUT_FACTORS)
         ]
         snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.run.facts.get("file_system", ""))))
         if not plain:

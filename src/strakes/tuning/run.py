@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -55,24 +55,19 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
     try:
         with servers_watched([target]):
             target.require_answers()
-            return _perform(request, target, store, progress)
+            with engine_for(request.launch) as engine:
+                hello, options, title = engine.start(), request.options(), request.app.title
+                writer = begin_run(store, KIND, title, request.directory, options, target, hello, request.resume)
+                if request.resume:
+                    request = replace(request, seed=writer.run.manifest["options"]["seed"])
+                with ended_in_order(store, writer), ExitStack() as stack:
+                    site = open_site(stack, engine, target, writer.id, keep=request.keep)
+                    _Session(request, writer, site, hello, progress).search()
+                    progress.update("cleaning up", 1.0, "")
+            writer.finish("complete")
+            return writer
     except UnansweredError as error:
         raise target.named(error) from None
-
-
-def _perform(request: TuningRequest, target: Target, store: Store, progress: ProgressDisplay) -> RunWriter:
-    with engine_for(request.launch) as engine:
-        hello = engine.start()
-        options = request.options()
-        writer = begin_run(store, KIND, request.app.title, request.directory, options, target, hello, request.resume)
-        if request.resume:
-            request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        with ended_in_order(store, writer), ExitStack() as stack:
-            site = open_site(stack, engine, target, writer.id, keep=request.keep)
-            _Session(request, writer, site, hello, progress).search()
-            progress.update("cleaning up", 1.0, "")
-    writer.finish("complete")
-    return writer
 
 
 class _Session:
@@ -86,7 +81,7 @@ class _Session:
         self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
         progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
-        self.bench = Bench(request.app, space, scale, rules, site)
+        self.bench = Bench(request.app, space, scale, site)
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
         self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
@@ -102,9 +97,9 @@ class _Session:
             space, scale = stored
             space, _ = without_refused_layouts(space, self.site.places)
             return space, scale, rules
-        here = look(request.app, self.site, self.hello, request.launch, request.budget_s)
+        able, scale, facts, why_not = look(request.app, self.site, self.hello, request.launch, request.budget_s)
         factors, refused = knob_factors(self.site.target, request.knobs)
-        offered = offers(request.app, here.able)
+        offered = offers(request.app, able)
         space = SearchSpace((*offered.factors, *factors), offered.constraints)
         space = narrowed(space, levels_from(space, request.only))
         space, not_given = without_refused_layouts(space, self.site.places)
@@ -112,10 +107,9 @@ class _Session:
             why = typed(space.settings(space.default))
             remedy = "Allow more levels with --only."
             raise BadInputError("there is nothing to search: only one setting is possible", why=why, remedy=remedy)
-        scale = replace(here.scale, seed=request.seed)
-        facts = {key: value for key, value in here.facts.items() if key != "path"}
-        self.writer.append_event(FactsFound({**facts, "path": str(here.facts["path"])}))
-        self.writer.append_event(space_event(space, scale, (*here.why_not, *refused, *not_given)))
+        scale = replace(scale, seed=request.seed)
+        self.writer.append_event(FactsFound(facts))
+        self.writer.append_event(space_event(space, scale, (*why_not, *refused, *not_given)))
         return space, scale, rules
 
     def search(self) -> None:
@@ -176,28 +170,15 @@ _TRIED_BYTES = 64 * KIB
 _PATIENCE_TIMES = 3.0
 
 
-@dataclass(frozen=True)
-class Here:
-    """Interfaces that work on a directory, and data sizes of a trial. ``why_not``: reasons against other interfaces."""
-
-    able: Abilities
-    scale: TrialSize
-    facts: Mapping[str, Any]
-    why_not: tuple[str, ...]
-
-
-def team(app: App, launch: Launch) -> tuple[int, int | None]:
-    """Return the number of ranks of a trial, and their number on each node (None: all are on this node)."""
+def look(
+    app: App, site: Site, hello: Hello, launch: Launch, budget_s: float
+) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
+    """Return what works in the directory, trial sizes that suit the budget, facts, and reasons against interfaces."""
+    target, engine, workspace = site.target, site.engine, site.workspace.path
+    ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
     if launch.launcher != "local":
         ranks = processes(launch)
-        return ranks, launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
-    return launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
-
-
-def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) -> Here:
-    """Return the I/O interfaces that work in the directory, and data sizes of a trial that suit the budget."""
-    target, engine, workspace = site.target, site.engine, site.workspace.path
-    ranks, per_node = team(app, launch)
+        per_node = launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
     striping = target.striping()
     facts = {
         **asdict(target.facts(workspace)),
@@ -219,7 +200,7 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) ->
     pools = target.describe().pools if layout is not None and layout.pool else ()
     scale = TrialSize(ranks, data, _PATIENCE_TIMES * phase_s, ranks_per_node=per_node)
     able = Abilities(scale.ranks_of_a_node, data // _LEAST_CALLS, working, striping, layout, pools)
-    return Here(able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not)
+    return able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not
 
 
 def _interfaces(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
@@ -11,7 +11,6 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.control.knob import Knob
 from strakes.control.knob_change import changed, read
 from strakes.model.cell import Cell, Measure
-from strakes.model.portrait import Setting
 from strakes.model.record import from_record
 from strakes.runs.records import ConfirmationBegun, SpaceSearched, Visit
 from strakes.runs.run import Run
@@ -20,7 +19,7 @@ from strakes.targets.description import Interruption
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, phase_name, plan_of, seconds_per_byte
-from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialResult
+from strakes.tuning.tune_search import Confirmation, Stage, Trial, TrialResult
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
@@ -58,18 +57,6 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
     return factors, refused
 
 
-@contextmanager
-def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str, Setting]) -> Iterator[None]:
-    """Context manager that sets knobs whose level differs from the default, and restores them at the end."""
-    values = {
-        name.removeprefix(KNOB): str(level)
-        for name, level in settings.items()
-        if name.startswith(KNOB) and level != default[name]
-    }
-    with changed(target, values) if values else nullcontext():
-        yield
-
-
 def _why_not(target: Target, knob: Knob, value: str) -> str:
     try:
         with changed(target, {knob.name: value}) as change:
@@ -84,12 +71,11 @@ _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
 
 @dataclass(frozen=True)
 class Bench:
-    """Inputs that all trials of a search share: application, search space, trial size, limits and file system."""
+    """Inputs that all trials of a search share: application, search space, trial size and file system."""
 
     app: App
     space: SearchSpace
     scale: TrialSize
-    rules: Rules
     site: Site
 
     def run(self, trial: Trial, number: int, block: int) -> Visit:
@@ -99,8 +85,13 @@ class Bench:
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
         limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
         interruptions: list[Interruption] = []
+        knobs = {
+            name.removeprefix(KNOB): str(level)
+            for name, level in settings.items()
+            if name.startswith(KNOB) and level != default[name]
+        }
         for _ in range(MOST_INTERRUPTED):
-            conditions = as_set(self.site.target, settings, default)
+            conditions = changed(self.site.target, knobs) if knobs else nullcontext()
             visit = make_visit(self.site, self.cell(trial), planned, limit_s, conditions=conditions)
             interruptions += visit.interruptions
             if visit.ended != INTERRUPTED:
@@ -115,12 +106,8 @@ class Bench:
         measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
         plan = plan_of(self.app, settings, self.scale)
         shown = {"ranks": self.scale.ranks, **settings}
-        return Cell("tune", key_of(self.space, trial), shown, plan, measures, layout=layout_of(settings))
-
-
-def key_of(space: SearchSpace, trial: Trial) -> str:
-    """Return the key of the cell with the trial's setting."""
-    return f"tune/{space.numbers[trial.point]}"
+        key = f"tune/{self.space.numbers[trial.point]}"
+        return Cell("tune", key, shown, plan, measures, layout=layout_of(settings))
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
@@ -132,11 +119,9 @@ def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str,
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
     """Return the results of all trials of a search, computed from the stored records."""
     usual_s = usual_of(app, space, visits)
-    return [TrialResult(_trial_of(visit, space), visit.block, goodness(app, visit, usual_s)) for visit in visits]
-
-
-def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
-    return Trial(space.point(visit.settings), cast("Stage", visit.stage))
+    trials = [Trial(space.point(visit.settings), cast("Stage", visit.stage)) for visit in visits]
+    rates = [goodness(app, visit, usual_s) for visit in visits]
+    return [TrialResult(*each) for each in zip(trials, (visit.block for visit in visits), rates, strict=True)]
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:

@@ -73,13 +73,10 @@ def effects(search: Search) -> Effects:
 
 
 def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
-    pairs = []
-    for point, place in known.items():
-        if point[which] == level:
-            other = known.get((*point[:which], default, *point[which + 1 :]))
-            if other is not None:
-                pairs.append((place, other))
-    return pairs
+    alike = {
+        place: (*point[:which], default, *point[which + 1 :]) for point, place in known.items() if point[which] == level
+    }
+    return [(place, known[other]) for place, other in alike.items() if other in known]
 
 
 def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str, float]:

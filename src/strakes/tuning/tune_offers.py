@@ -61,7 +61,9 @@ def offers(app: App, able: Abilities) -> SearchSpace:
         constraints += _between(able.ranks, {factor.name for factor in factors})
     if any(phase.files == "same" for phase in app.phases):
         factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
-    factors.append(_transfers(app, able.data_bytes))
+    now = min(able.data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
+    levels = sorted({now, *(size for size in _TRANSFERS if size <= able.data_bytes)})
+    factors.append(Factor(TRANSFER, tuple(levels), now))
     layouts = _layouts(able)
     factors += layouts
     constraints += _kinds_by_themselves(layouts)
@@ -109,12 +111,6 @@ def _between(ranks: int, names: set[str]) -> list[Constraint]:
         lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
     )
     return [direct, merged] if WRITERS in names else [direct]
-
-
-def _transfers(app: App, data_bytes: int) -> Factor:
-    now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
-    levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
-    return Factor(TRANSFER, tuple(levels), now)
 
 
 def _layouts(able: Abilities) -> list[Factor]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -83,10 +82,6 @@ class Geometry:
             apart = np.abs(place[:, None] - place[None, :])
             self.distances.append(apart if factor.ordered else np.minimum(apart, 1.0) * 2.0)
 
-    def start(self) -> _Scales:
-        """Return the hyperparameters with which a fit begins."""
-        return _Scales(tuple(3.0 for _ in self.distances))
-
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
         """Return the distances between the settings ``a`` and ``b``, one matrix for each factor."""
         return [
@@ -117,12 +112,14 @@ class Surrogate:
         self._good, self._worst = float(np.quantile(logs, _GOOD)), float(logs.min())
         nearer = _nearer(logs - self._good)
         self._centre = float(np.median(nearer))
-        pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
-        self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre, geometry.start())
+        pairs = _Pairs(geometry.apart(self._settings, self._settings), runs)
+        self.scales, self._inverse, self._weights = _fitted(
+            pairs, nearer - self._centre, _Scales((3.0,) * len(geometry.distances))
+        )
 
     def mean(self, settings: Numbers | None = None) -> Array:
         """Return the expected logarithm of the value of each setting."""
-        chosen = self._all if settings is None else settings
+        chosen = np.arange(len(self._geometry.levels)) if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
@@ -137,10 +134,6 @@ class Surrogate:
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
-    @cached_property
-    def _all(self) -> Numbers:
-        return np.arange(len(self._geometry.levels))
-
     def _cross(self, settings: Numbers) -> Array:
         return self._geometry.covariance(self.scales, settings, self._settings)
 
@@ -153,17 +146,11 @@ def _back(nearer: Array) -> Array:
     return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
-@dataclass(frozen=True)
 class _Pairs:
-    apart: Sequence[Array]
-    setting: Array
-    block: Array
-
-    @classmethod
-    def of(cls, apart: Sequence[Array], runs: Sequence[Evaluation]) -> _Pairs:
+    def __init__(self, apart: Sequence[Array], runs: Sequence[Evaluation]) -> None:
+        self.apart = apart
         labels = (np.array([run.setting for run in runs]), np.array([run.block for run in runs]))
-        setting, block = ((label[:, None] == label[None, :]).astype(np.float64) for label in labels)
-        return cls(apart, setting, block)
+        self.setting, self.block = ((label[:, None] == label[None, :]).astype(np.float64) for label in labels)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
         result: Array = scales.noise**2 / counts + _JITTER

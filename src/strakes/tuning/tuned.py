@@ -18,7 +18,7 @@ from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.tuning.trial import not_tried_of
 from strakes.tuning.tune_plans import phase_name
-from strakes.tuning.tune_words import named
+from strakes.tuning.tune_words import named, typed
 
 
 def tuned_portrait(run: Run) -> Portrait:
@@ -35,7 +35,7 @@ def tuned_portrait(run: Run) -> Portrait:
         headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),
         cells=(*confirmed, *levels),
         findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels)),
-        answers=_answers(confirmed, outcome.changes_text),
+        answers=_answers(confirmed, typed(outcome.changes)),
         figures=tuple(_figures(confirmed, levels)),
         warnings=(*load_before(run.environment), *unread_servers(run), *_warnings(outcome)),
         skipped=(),

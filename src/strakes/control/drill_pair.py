@@ -32,10 +32,10 @@ _WATCH_S = 5.0  # Seconds to watch after a fault that must have no effect.
 _ANSWER_S = 600.0  # Maximum seconds until the next answer to a client.
 
 # Fault -> summary, and function that causes it. Arguments: the two servers, and the name of the serving node.
-PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
-    POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
-    CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
-    CUT_ALL: ("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
+PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
+    POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power(node, "off")),
+    CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.set_links("down", "0")),
+    CUT_ALL: ("both heartbeat links are cut", lambda pair, _node: pair.set_links("down")),
     HANG: (
         "the service is stopped (SIGSTOP): its process exists and does not answer",
         lambda pair, node: pair.signal_service(node, "STOP"),

@@ -120,7 +120,6 @@ admin_socket = {lab}/run/$name.asok
 log_file = {lab}/log/$name.log
 mon_cluster_log_file = {lab}/log/cluster.log
 crash_dir = {lab}/log
-log_flush_on_exit = false
 ms_async_op_threads = 1
 osd_pool_default_size = {options.pool_size}
 osd_pool_default_min_size = 1
@@ -149,7 +148,6 @@ osd_data = {lab}/osd/$id
 osd_objectstore = {options.store}
 memstore_device_bytes = {options.osd_size}
 bluestore_block_size = {options.osd_size}
-bluestore_fsck_on_mount = false
 bluestore_cache_autotune = false
 bluestore_cache_size = 67108864
 osd_memory_target = 939524096
@@ -173,7 +171,6 @@ mgr_module_path = {lab}/mgr-modules
 
 [client]
 client_mount_timeout = 30
-client_die_on_failed_remount = false
 admin_socket = {lab}/run/$name.$pid.asok
 fuse_allow_other = {others}
 """
@@ -186,7 +183,6 @@ rgw_frontends = beast endpoint={loopback}:{port}
 rgw_thread_pool_size = 32
 rgw_run_sync_thread = false
 rgw_dynamic_resharding = false
-rgw_enable_ops_log = false
 rgw_gc_obj_min_wait = 5
 rgw_gc_processor_period = 5
 rgw_gc_processor_max_time = 5

@@ -97,9 +97,6 @@ class CephLab(Lab[CephOptions]):
         return {
             "ceph_conf": str(self._config),
             "keyring": str(self.site.directory / "keyring"),
-            "environment": {"CEPH_CONF": str(self._config)},
-            "fsid": self._fsid,
-            "file_system": FILE_SYSTEM,
             "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
             "monitors": [f"{network.LOOPBACK}:{self._ports[MONITOR]}"],
             "admin_sockets": str(self.site.directory / "run"),

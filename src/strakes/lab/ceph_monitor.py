@@ -51,7 +51,6 @@ class Monitors:
     def close(self) -> None:
         if self._cluster.value:
             self._rados.rados_shutdown(self._cluster)
-            self._cluster = ctypes.c_void_p()
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,15 +101,6 @@ def limit_iops(device: str, operations: int, group: Group) -> None:
     # The root group of version 1 also covers journal writes and write-back by the kernel.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
-
-
-def release_devices(devices: Collection[str]) -> None:
-    """Lift the IOPS limits of devices (major:minor) in the root group of version 1, so that pending requests end."""
-    root = hierarchy_of("blkio")
-    if root is not None and root.version == 1:
-        for device in devices:
-            with suppress(OSError):
-                limit_iops(device, 0, root)
 
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:

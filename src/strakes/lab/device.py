@@ -15,7 +15,7 @@ from typing import Any
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import open_kept
 from strakes.base.units import format_bytes
-from strakes.lab.cgroup import Group, device_group, limit_iops, release_devices
+from strakes.lab.cgroup import Group, device_group, hierarchy_of, limit_iops
 from strakes.lab.kind import Lab, OptionsT
 from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.packages import table
@@ -98,12 +98,13 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 
 def release_limits(directory: Path) -> None:
-    """Remove the IOPS limits of a lab's devices, so that pending requests end."""
-    numbers = set()
+    """Lift the IOPS limits of a lab's devices in the root group of version 1, so that pending requests end."""
+    root = hierarchy_of("blkio")
+    if root is None or root.version != 1:
+        return
     for loop in loops_below(directory):
         with suppress(OSError):
-            numbers.add(Path(f"/sys/block/{loop}/dev").read_text().strip())
-    release_devices(numbers)
+            limit_iops(Path(f"/sys/block/{loop}/dev").read_text().strip(), 0, root)
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:

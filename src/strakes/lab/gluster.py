@@ -83,8 +83,6 @@ class GlusterLab(BrickLab[GlusterOptions]):
     def facts(self) -> Mapping[str, Any]:
         return {
             **super().facts(),
-            "volume": VOLUME,
-            "server": self._network.server,
             "commands": {"gluster": [str(word) for word in self._gluster()]},
             "bricks": {str(number): str(path / "data") for number, (_, path) in self._bricks.items()},
         }

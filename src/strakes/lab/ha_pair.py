@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -52,26 +53,17 @@ class Pair:
     def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> Completed:
         return run([*self._facts["commands"][node], *words], limit_s=limit_s)
 
-    def power_off(self, node: str) -> None:
-        self._do([*self._facts["power"][node], "off"])
-
-    def power_on(self, node: str) -> None:
-        """Switch a node on by its BMC, and wait for the confirmation: a second command would start the node twice."""
-        self._do([*self._facts["power"][node], "on"])
-        self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
+    def power(self, node: str, command: str) -> str:
+        """Send "on", "off" or "status" to the BMC of a node, and return its answer."""
+        return self._do([*self._facts["power"][node], command])
 
     def has_power(self, node: str) -> bool:
-        return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
+        return self.power(node, "status").rstrip().endswith("is on")
 
-    def cut(self, link: int) -> None:
-        self._do([*self._facts["links"][str(link)], "down"])
-
-    def cut_all(self) -> None:
-        for link in self._facts["links"]:
-            self.cut(int(link))
-
-    def connect(self, link: int) -> None:
-        self._do([*self._facts["links"][str(link)], "up"])
+    def set_links(self, state: str, *links: str) -> None:
+        """Set the heartbeat links ("0", "1"), or all of them, to the state "up" or "down"."""
+        for link in links or self._facts["links"]:
+            self._do([*self._facts["links"][link], state])
 
     def signal_service(self, node: str, name: str) -> None:
         """Send a signal to the process of the journal service on a node. After STOP, its connections stay open."""
@@ -83,8 +75,7 @@ class Pair:
 
     def restore(self) -> None:
         """Connect all links, continue the service, and switch on nodes whose fencing is over."""
-        for link in self._facts["links"]:
-            self.connect(int(link))
+        self.set_links("up")
         for node in self.nodes:
             if self.has_power(node):
                 self.signal_service(node, "CONT")
@@ -103,7 +94,9 @@ class Pair:
             if not late and any(is_being_fenced(status, node) for status in statuses):
                 all_on = False
             else:
-                self.power_on(node)
+                # Wait for the confirmation, because a second command would start the node twice.
+                self.power(node, "on")
+                self.wait_until(f"the power of {node}", partial(self.has_power, node), _COMMAND_S)
         return all_on
 
     def active(self) -> str:

@@ -162,23 +162,16 @@ class SlurmLab(HostsLab):
         return f"""ClusterName=strakes
 SlurmctldHost={LOGIN}({self.addresses[LOGIN]})
 SlurmUser=root
-AuthType=auth/munge
-CredType=cred/munge
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool/%n
 SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SwitchType=switch/none
-MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
 SlurmdTimeout=10
-KillWait=30
 {nodes}PartitionName=main Nodes={",".join(self.names)} Default=YES MaxTime=INFINITE State=UP
 """

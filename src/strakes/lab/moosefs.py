@@ -60,7 +60,6 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         return {
             **super().facts(),
             "master": f"{server}:{_CLIENT_PORT}",
-            "commands": {"mfscli": ["mfscli", "-H", server]},
             "chunkservers": {str(number): f"{server}:{_FIRST_DATA_PORT + number}" for number in self._bricks},
         }
 

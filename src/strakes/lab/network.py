@@ -44,16 +44,14 @@ _COMMAND_S = 10.0
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """The private network of a lab. ``server``: IP address of all servers. ``namespace``: path of the namespace."""
+    """The private network of a lab. ``server``: IP address of all servers.
+
+    ``inside``: prefix of a command that runs in its network namespace, with this machine's mounts and processes.
+    """
 
     server: str
     subnet: str
-    namespace: Path
-
-    @property
-    def inside(self) -> tuple[str, ...]:
-        """Prefix of a command that runs in this network namespace, with this machine's mounts and processes."""
-        return ("nsenter", f"--net={self.namespace}")
+    inside: tuple[str, ...]
 
 
 def make_network(site: LabSite) -> LabNetwork:
@@ -62,7 +60,7 @@ def make_network(site: LabSite) -> LabNetwork:
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / "network"
     site.make_namespace(namespace)
-    network = LabNetwork(server, str(subnet), namespace)
+    network = LabNetwork(server, str(subnet), ("nsenter", f"--net={namespace}"))
     link, prefix = _link_of(site.id), subnet.prefixlen
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)

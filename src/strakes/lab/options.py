@@ -33,21 +33,15 @@ class LabOptions:
         return cast("dict[str, Any]", json.loads(json.dumps(asdict(self))))
 
 
-def option(
-    form: Form,
-    text: str,
-    default: Any = None,
-    *,
-    least: float | str | None = None,
-    most: float | None = None,
-    choices: tuple[str, ...] = (),
-    metavar: str = "",
-) -> Any:
-    """Declare a field of a lab's options. ``default`` and ``least`` of a size are texts such as ``2GiB``."""
+def option(form: Form, text: str, default: Any = None, *, least: float | str | None = None, **settings: Any) -> Any:
+    """Declare a field of a lab's options. ``default`` and ``least`` of a size are texts such as ``2GiB``.
+
+    ``settings``: further fields of :class:`LabOption`.
+    """
     if form == "size":
         default = parse_bytes(default) if default else None
     bound = parse_bytes(least) if isinstance(least, str) else least
-    return field(default=default, metadata={"option": LabOption(form, text, bound, most, choices, metavar)})
+    return field(default=default, metadata={"option": LabOption(form, text, bound, **settings)})
 
 
 def require_bounds(options: LabOptions) -> None:

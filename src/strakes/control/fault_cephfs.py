@@ -19,7 +19,7 @@ from strakes.control.drill_undo import Continue, StartMetadataServer
 from strakes.control.fault import Ask, Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
-from strakes.lab.manager import LabStatus, all_labs
+from strakes.lab.manager import all_labs
 from strakes.targets.calls import mount_of
 from strakes.targets.ceph_tool import FILE_SYSTEMS, access_of, ask_socket
 from strakes.targets.command import run
@@ -48,7 +48,8 @@ class MetadataServerFault(Fault):
     """
 
     def __init__(self, ask: Ask) -> None:
-        self.lab = lab_of(ask.directory)
+        real, labs = ask.directory.resolve(), all_labs(lambda _: None)
+        self.lab = next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
         self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
         with Monitors(self.config) as monitors:
             servers = _servers(monitors)
@@ -179,12 +180,6 @@ class FailServer(MetadataServerFault):
             began = time.time()
             monitors.command("mds fail", role_or_gid=self.victim.name)
         return (Moment(began, "drill", f"ceph mds fail {self.victim.name}"),)
-
-
-def lab_of(directory: Path) -> LabStatus | None:
-    """Return the CephFS lab to which a directory belongs."""
-    real, labs = directory.resolve(), all_labs(lambda _: None)
-    return next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
 
 
 def is_cephfs(directory: Path) -> bool:

@@ -74,7 +74,9 @@ def run_apart(
         os.close(status_for_parent)
         for relay in relays:
             relay.start()
-        status = _Watch(child, status_of_child, patience_s, trouble, explain, limited=limited).wait()
+        watch = _Watch(child, status_of_child, patience_s, trouble, explain, limited=limited)
+        status = watch.wait_for_the_work()
+        watch.wait_for_the_last()
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
@@ -134,12 +136,7 @@ class _Watch:
         self._is_childless = False
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
-    def wait(self) -> int:
-        status = self._wait_for_the_work()
-        self._wait_for_the_last()
-        return status
-
-    def _wait_for_the_work(self) -> int:
+    def wait_for_the_work(self) -> int:
         interrupted_s = 0.0
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
@@ -188,7 +185,7 @@ class _Watch:
         self._still = still
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
-    def _wait_for_the_last(self) -> None:
+    def wait_for_the_last(self) -> None:
         begun_s = time.monotonic()
         for number in commands_of(self._child, self._started):
             with suppress(ProcessLookupError):

@@ -112,7 +112,7 @@ def test_servers_that_cannot_be_read_end_the_list_with_host_command_and_reason(m
             return machine(argv, timeout_s)
         asked.append(argv[-1])
         if hangs:
-            raise CommandTimeout("no answer within 10 s", why="it printed nothing until then")
+            raise CommandTimeout("no answer within 10 s", why="the command printed nothing until then")
         return Completed(tuple(argv), 1, "", "sudo: a password is required\n")
 
     lustre = LustreTarget(Path("/mnt/labfs"), MOUNT, servers=Servers("ssh {host} sudo"), runner=away)

@@ -107,7 +107,7 @@ def _how_to_get(path: Path, kind: str) -> str:
     for name in () if os.path.exists(path) else example_names():
         example = shipped("examples") / name
         if example.name == path.name and (found := kind_of(example)) and found[0] == kind:
-            return f"It is an example of strakes. Write it to a file: strakes examples {name} -o {path.name}"
+            return f"{name} is an example of strakes. Write it to a file: strakes examples {name} -o {path.name}"
     return "Give the name of an existing file."
 
 

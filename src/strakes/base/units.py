@@ -75,7 +75,7 @@ def parse_rate(text: str) -> float:
     factor = 1024.0 ** (1 + "KMGT".index(prefix.upper())) if binary else _PREFIXES[prefix]
     rate = float(number) * factor / (1 if unit == "B" else 8)
     if rate > _MOST:
-        raise _refusal("rate", text, "Give what one unit can do.", " is too large")
+        raise _refusal("rate", text, "Give a smaller rate; as a limit, that of one component.", " is too large")
     return rate
 
 

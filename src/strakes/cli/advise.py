@@ -84,7 +84,7 @@ def _rank(directory: Path, json: Output | None) -> int:
     keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
     found = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
     if write_json(json, {"schema": 1, "logs": found, "unreadable": list(map(str, errors))}):
-        say("In I/O: time that the slowest rank spent in I/O calls, which is the most that can be saved.")
+        say("In I/O: time that the slowest rank spent in I/O calls. Faster I/O saves at most this time.")
         rows = []
         for path, facts in logs:
             remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""
@@ -115,8 +115,8 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
     say_sentence(f"{app.title}: {where}; from run {run.id} on {file_system}")
     if not chosen.choices:
         say_sentence(
-            "This run answers nothing about the application. The measurements that would are listed below. Choose "
-            "another run with --from RUN."
+            "This run answers no question about the application. The list below names the measurements that answer "
+            "them. To use another run, give --from RUN."
         )
     for phase in app.phases:
         say()

@@ -163,8 +163,8 @@ class _Watch:
         error.where, error.why, error.remedy = self._explain()
         if isinstance(error, MeasurementError):
             waits = [wait_in_words(process, thread) for process, thread, _ in _waits((self._child,))]
-            call = f"a call of process {self._child} {waits[0]} takes" if waits else "a call of strakes takes"
-            error.why = f"{call} more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
+            call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
+            error.why = f"{call} in one call for more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         os.kill(self._child, TOLD_TO_END)
         ends_s = time.monotonic() + ENDING_S
@@ -202,7 +202,7 @@ class _Watch:
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
             text = f"strakes: process {process} {wait_in_words(process, thread)}; "
-            os.write(2, f"{text}the process is left behind, and ends when the servers answer again\n".encode())
+            os.write(2, f"{text}strakes leaves it behind; it ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
         if self._is_childless:

@@ -31,5 +31,5 @@ def example(name: str) -> str:
     if name not in known:
         near = nearest_word(name, known)
         what = f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}"
-        raise BadInputError(what, remedy="strakes examples lists the examples.")
+        raise BadInputError(what, remedy="List the examples: strakes examples")
     return (shipped("examples") / name).read_text(encoding="utf-8")

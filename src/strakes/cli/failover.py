@@ -172,8 +172,8 @@ def undo_command() -> int:
     for pending in all_pending(default_root()):
         if pending.owner.life() == "alive":
             pid, failed = pending.owner.pid, True
-            both = f"to have the fault undone, continue it (kill -CONT {pid}) or end it (kill -KILL {pid})"
-            say(f"{pending.fault} (by {pending.owner}): this drill is not over; {both}")
+            both = f"to undo the fault, continue the drill (kill -CONT {pid}) or end it (kill -KILL {pid})"
+            say(f"{pending.fault} (by {pending.owner}): this drill is still running; {both}")
     for pending, done, error in try_all(default_root()):
         failed = failed or bool(error)
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")

@@ -71,7 +71,7 @@ def print_rehearsal(result: Rehearsal) -> None:
         if scenes:
             say(f"{counted(len(scenes), *names)}, {ends} {'ends' if ends == 1 else 'end'} the service.")
     split = sum(bool(scene.split_brain) for scene in (*result.singles, *result.doubles))
-    say(f"Split brain possible: {f'after {split} of them' if split else 'nowhere'}.")
+    say(f"Split brain possible: {f'after {split} of these failures' if split else 'nowhere'}.")
     say("* strakes models cables, power and disks; Pacemaker's policy engine decides everything else.")
 
 
@@ -104,7 +104,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         rows.append((outage.client, f"{outage.operations:,}", f"{outage.errors:,}", f"{outage.stall_s:.1f}", back))
     print_table(("client", "operations", "errors", "longest wait, s", "back after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
-        say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited for a shorter time; --json has them all")
+        say(f"  … {len(line.outages) - _MOST_CLIENTS} more clients waited for a shorter time; --json lists them all")
     hit = sum(outage.hit for outage in line.outages)
     spared = sum(not outage.hit and outage.known for outage in line.outages)
     unknown, clients = len(line.outages) - hit - spared, counted(len(line.outages), "client")
@@ -131,10 +131,10 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     """Print the time line of a drill, and the numbers of acknowledged, missing and failed files."""
     print_timeline(outcome.line, moments=moments)
     say(outcome.clients)
-    damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
+    damaged = f" or damaged ({outcome.damaged:,} damaged)" if outcome.damaged else ""
     acknowledged = f"{counted(outcome.acknowledged, 'file')} acknowledged"
     if outcome.read:
-        say(f"{acknowledged}, {outcome.lost:,} of them missing afterwards{damaged}")
+        say(f"{acknowledged}, {outcome.lost:,} of them missing{damaged} afterwards")
         say("read back by this machine's mount")
     else:
         say(f"{acknowledged}, whether any is missing is unknown: they could not be read back")

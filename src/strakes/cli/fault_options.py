@@ -83,5 +83,5 @@ def has_sessions(directory: Path) -> bool:
         absence = engine.start().absent.get("cephfs")
     if absence is not None:
         reason = f"{absence['why']}. {absence['remedy']}"
-        remark(f"clients are threads on the mount, one client to the servers: {reason}")
+        remark(f"the clients are threads on one mount, so the servers see a single client: {reason}")
     return absence is None

@@ -89,7 +89,7 @@ def set_command(
     values: tuple[str, ...] = argument("NAME=VALUE...", nargs=-1, required=True),
     servers: AtServers,
 ) -> int:
-    """Change settings until strakes knobs restore puts the old values back; its --keep leaves the new ones for good.
+    """Change settings until strakes knobs restore puts the old values back, or with --keep leaves the new ones.
 
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
@@ -112,7 +112,7 @@ def restore_command(
     directory: MaybeDirectory,
     keep: bool = option("Leave the values as they are now and forget the old ones.", default=False),
 ) -> int:
-    """Put back the settings that strakes knobs set or a killed command changed, even if their journal is lost.
+    """Put back the settings changed by strakes knobs set or by a killed command, even if their journal is lost.
 
     With DIR, put back only those changed for DIR. Exits with status 1 if an old value could not be put back, or if a
     journal or a record is damaged.

@@ -101,8 +101,8 @@ def exec_command(
     lab = status(name)
     commands = lab.facts.get("commands", {}) if lab else {}
     if node not in commands:
-        why = f"its nodes are: {', '.join(commands)}" if commands else "it is not up, or its kind has no nodes"
-        remedy = "strakes lab status lists the labs. Kinds with nodes: ha, hosts, slurm."
+        why = f"its nodes are: {', '.join(commands)}" if commands else "this lab is down, or its kind has no nodes"
+        remedy = "List the labs with strakes lab status. Labs of the kinds ha, hosts and slurm have nodes."
         raise BadInputError(f"{name} has no node {node}", why=why, remedy=remedy)
     own = python_module("strakes") if words[0] == "strakes" else words[:1]
     os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
@@ -126,7 +126,7 @@ def down_command(
     labs: Sequence[str] = known if name is None else (name,)
     if name is not None and name not in known:
         why = f"the labs are: {', '.join(known)}" if known else "there is no lab"
-        raise BadInputError(f"no lab is named {name}", why=why, remedy="strakes lab status lists the labs.")
+        raise BadInputError(f"no lab is named {name}", why=why, remedy="List the labs: strakes lab status")
     if len(labs) > 1 and not every:
         remedy = "Give the NAME of one of them, or --all."
         raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)

@@ -212,7 +212,7 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
             texts.append(str(error))
     remedy = advice(where or "DIR", resumable=_name_of(arguments) in _RESUMABLE)
     if arguments[:2] == ["knobs", "restore"]:
-        remedy = "Check its servers. When they serve again: strakes knobs restore"
+        remedy = "Check the servers. When they answer again, run: strakes knobs restore"
     return where, " ".join(texts), remedy
 
 

@@ -443,22 +443,22 @@ class Sampling(Measuring):
     """Options of commands that repeat cells until intervals are narrow, and that may limit the load."""
 
     relative_half_width: float = option(
-        "Repeat each cell (a combination of settings) until its interval is this narrow (relative half-width).",
+        "Repeat each cell (a combination of settings) until the relative half-width of its interval is this small.",
         "--precision",
         type=NumberRange(0.005, 0.5),
         default=0.1,
         metavar="SHARE",
     )
     impact: Impact = option(
-        "Limit the load of all ranks together: 200MiB/s limits reads and writes, 5000ops/s all operations, also on "
-        "names. Give it twice to limit both.",
+        "Limit the load of all ranks together: 200MiB/s limits reads and writes, 5000ops/s all operations, "
+        "metadata operations too. Give it twice to limit both.",
         default=(),
         callback=lambda _ctx, _param, words: parsed(parse_impact, words),
         metavar="LIMIT",
     )
     neighbour_s: float | None = option(
-        "Protect other users: probe the file system meanwhile, and slow down when the 99th percentile of the probe's "
-        "latencies exceeds this limit, such as p99=20ms; stop if that does not help.",
+        "Protect other users: probe the latency of the file system during the run. Reduce the load when the 99th "
+        "percentile exceeds this limit, such as p99=20ms; stop if that does not help.",
         "--neighbour",
         type=Parsed("limit", _neighbour),
     )

@@ -43,8 +43,8 @@ def history(
 ) -> int:
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
-    Runs with the same DIR and options are one repeated measurement. As in strakes compare, a figure's amounts of work
-    may differ up to 2 times; others have a line of their own. NAME selects measurements of that name, such as survey,
+    Runs with the same DIR and options are one repeated measurement. If the amounts of work of a figure differ by more
+    than a factor of 2, the figure has several lines. NAME selects measurements of that name, such as survey,
     transfer-size or ior; a path selects those of that directory. A figure is SLOWER or FASTER when its level changed.
     An outlier does not count as a change. The test needs at least ten runs, five of them after the change; it is
     corrected for the number of figures.

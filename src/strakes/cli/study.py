@@ -74,7 +74,7 @@ def command(
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)
     if name not in NAMES:
-        raise BadInputError(f"{name!r} is not a study", remedy="strakes study list shows all studies.")
+        raise BadInputError(f"{name!r} is not a study", remedy="List all studies: strakes study list")
     if against is not None and study.visits_in_sequence:
         remedy = "Measure both directories, one after the other, without --against."
         raise BadInputError(f"the study {name} cannot alternate between two directories", remedy=remedy)
@@ -147,7 +147,7 @@ def reproduce(
         raise BadInputError(what, remedy=f"Resume the studies of {chosen.name} one by one, beginning with: {first}")
     if chosen.grown and against is not None:
         remedy = "Compare a single study: strakes study small-files DIR --against DIR2."
-        why = "one of the studies grows a population of files, which cannot alternate"
+        why = "one of its studies lets a population of files grow, which cannot alternate"
         raise BadInputError(f"{chosen.name} cannot alternate between two directories", why=why, remedy=remedy)
     done: list[tuple[Portrait, Run, Output | None]] = []
     began = time.monotonic()

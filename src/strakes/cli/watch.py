@@ -200,7 +200,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         target.require_answers()
         return target
     except UnansweredError as error:
-        error.remedy = "Check its servers. The watch begins anyway; the probe starts when DIR answers."
+        error.remedy = "Check the servers of DIR. The watch begins anyway; the probe starts when DIR answers."
         for line in error.lines():
             say(line, err=True)
         return detect_unanswering(directory, servers)
@@ -290,10 +290,10 @@ def replay_command(
     else:
         remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
         if len(files) > 1:
-            what = "several files are read only if all are recordings, which begin with ### and the Unix time"
+            what = "several files must all be recordings: the first line of each is ### and a Unix time"
             raise BadInputError(what, remedy=f"Give a CSV file alone. {remedy}")
         if not time or not value:
-            what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
+            what = "a CSV file needs --time and --value; only a recording, which begins with ###, does not"
             raise BadInputError(what, where=first, remedy=remedy)
         columns = Columns(time, value, by)
         result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up")

@@ -80,7 +80,7 @@ class Promise:
     def leave(self) -> str:
         """Return a message that the guard process will undo the fault when this process has ended."""
         limit = format_seconds(UNDO_LIMIT_S)
-        return f"the fault is not undone yet; process {self._guard.pid} tries it for at most {limit}. {self.left}"
+        return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self) -> None:
         """Wait for the end of the guard process, which undoes the fault if the drill has not tried to."""

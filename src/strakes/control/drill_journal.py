@@ -186,5 +186,5 @@ def _pending(path: Path, content: bytes) -> Pending:
         undo, here = from_record(record["undo"]), dict(record["directory"])
         return Pending(path, str(record["fault"]), owner, tuple(record["command"]), undo, here)
     except (ValueError, KeyError, TypeError) as error:
-        remedy = "Carry out its undo entries by hand, then remove the file."
+        remedy = "Carry out the undo entries of this file by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

@@ -436,16 +436,16 @@ def _left_behind(plan: Plan, phase: ProbePhase, result: PlanResult, workspace: P
     undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
-    what, where = f"hanging clients are still there: {len(left)} of {plan.ranks}", ", ".join(left[:_MOST_NAMED])
+    what, where = f"{len(left)} of {plan.ranks} clients still hang", ", ".join(left[:_MOST_NAMED])
     why = f"{stroke.not_undone or undone}, but the file system does not answer these clients"
-    remedy = f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}"
+    remedy = f"Check the servers. When they answer again, run: strakes clean {shlex.quote(str(workspace.parent))}"
     return ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
 
 
 def _nothing(result: PlanResult) -> MeasurementError:
     what = "the drill did not take place"
     if not result.errors:
-        why, remedy = f"the clients' plan ended: {result.ended}", "Allow more time before the fault: --before 10s"
+        why, remedy = f"the clients ended too early ({result.ended})", "Allow more time before the fault: --before 10s"
         return MeasurementError(what, why=why, remedy=remedy)
     first = result.errors[0].to_exception()
     return MeasurementError(what, where=first.where, why=f"{first.what}: {first.why}", remedy=first.remedy)
@@ -483,7 +483,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
     if gone := outcome.line.gone:
         why = ", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon"
         raise MeasurementError(
-            "some clients got no more answers after the fail-over",
+            "some clients received no answers after the fail-over",
             where=f"{len(gone)} of {counted(len(outages), 'client')}: {', '.join(gone[:5])}",
             why=why,
             remedy="Check the servers' logs; strakes failover drill shows the time line.",

@@ -112,7 +112,7 @@ class MountTargets(Undo):
             raise MeasurementError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
-                why="a silent server may have mounted these targets; a target mounted by two servers is destroyed",
+                why="a server that does not answer may have mounted these targets; two mounts destroy a target",
                 remedy="When the server answers again, run: strakes failover undo. If you are sure that the server is "
                 f"off, run: {'; '.join(self.mounts)}",
             )

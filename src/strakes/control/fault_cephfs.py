@@ -91,7 +91,7 @@ class MetadataServerFault(Fault):
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
                     known = now
         except StrakesError as error:
-            seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
+            seen(Moment(time.time(), "drill", f"the monitors cannot be queried: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return the recovery of each server that took over a rank, with the counters of a server in a lab."""

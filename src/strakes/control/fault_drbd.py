@@ -87,7 +87,7 @@ class DisconnectPeer(OneCommand):
 
     def lacking(self) -> str:
         now = self._look()
-        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
+        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} are missing"
 
     def _look(self) -> _Copies:
         try:
@@ -96,7 +96,7 @@ class DisconnectPeer(OneCommand):
             text = ""
         found = re.search(rf"^ *{self._minor}: cs:(\S+) ro:(\S+) ds:(\S+) .*\n.*\boos:(\d+)", text, re.MULTILINE)
         if found is None:
-            remedy = "This fault needs DRBD 8.4 on this machine. DRBD 9 does not show its devices there."
+            remedy = "Use DRBD 8.4 on this machine: DRBD 9 does not show its devices in /proc/drbd."
             raise EnvironmentLacksError(
                 "the state of the DRBD device cannot be read", where=f"/proc/drbd, {self._device}", remedy=remedy
             )

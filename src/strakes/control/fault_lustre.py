@@ -110,7 +110,7 @@ class UnmountTarget(_LustreFault):
         states = self._run(self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")).stdout
         # Pacemaker also manages the server while it is starting or stopping.
         if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
-            why = "it would start the stopped target on another server, and both could mount the disk"
+            why = "Pacemaker would start the stopped target on another server, and both could mount the disk"
             remedy = "Use the faults node-standby, node-fence and resource-fail."
             raise BadInputError(f"Pacemaker manages the server of {name}", where=self.host, why=why, remedy=remedy)
         words = self._there("cat", "/proc/mounts")

@@ -130,7 +130,7 @@ class PacemakerFault(OneCommand):
             return
         served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
         why = f"DIR is on {mount.source} ({mount.file_system}), but the cluster mounts {', '.join(served) or 'nothing'}"
-        remedy = "Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is."
+        remedy = "Give a directory on a mount of the cluster, or cause the fault with --fault-command."
         raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
@@ -138,7 +138,7 @@ class PacemakerFault(OneCommand):
 
     def lacking(self) -> str:
         away = self._look().unlike(self.before)
-        return f"not as before: {', '.join(away)}" if away else ""
+        return f"the cluster is not as before: {', '.join(away)}" if away else ""
 
     def _words(self, *argv: str) -> tuple[str, ...]:
         return (*self._via, *argv)

@@ -144,16 +144,16 @@ class Bindings:
         return value
 
     def _absent(self, knob: Knob, why: str) -> BadInputError:
-        remedy = "strakes knobs list DIR shows the settings that are available."
+        remedy = "List the settings that are available: strakes knobs list DIR"
         return BadInputError(f"{knob.name} is not available here", where=str(self.target.path), why=why, remedy=remedy)
 
     def _hosts(self, knob: Knob) -> tuple[str, ...]:
         if self.target.servers is None:
-            raise self._absent(knob, "it is on the servers; give --servers to reach them")
+            raise self._absent(knob, "the setting is on the servers; give --servers to reach them")
         addresses = [server.address for server in self._servers if server.role in ROLES[knob.where]]
         hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in addresses)
         if not hosts:
-            raise self._absent(knob, f"none of its {knob.where}s is known")
+            raise self._absent(knob, f"no {knob.where} of this file system is known")
         return tuple(hosts)
 
     @cached_property

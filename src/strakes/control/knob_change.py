@@ -58,7 +58,7 @@ class Effective:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return a text for each place or daemon whose value differs from the wanted one."""
-        knob, cause = self.knob, "its own configuration or one of its options takes precedence"
+        knob, cause = self.knob, "the daemon's own configuration or one of its options takes precedence"
         found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
         found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
         return tuple(
@@ -186,7 +186,7 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
         knob = find(name, known)
         wanted = knob.parse(value)
         if knob.restart and not knob.by_hand:
-            why = f"it takes effect only after a restart of {knob.restart}, which strakes does not do"
+            why = f"the setting needs a restart of {knob.restart}, and strakes does not restart it"
             remedy = f"Change it by hand: {knob.how_to_set}"
             raise BadInputError(f"strakes cannot change {knob.name}", why=why, remedy=remedy)
         places = bindings.places(knob)

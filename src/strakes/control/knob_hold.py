@@ -54,9 +54,9 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             # A missing journal may be inside a container. A setting with its original value may be changed even then.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
-                what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
-                why = f"store {held.get('store', '?')}; before: {held.get('before', '?')}"
-                remedy = "Restore it there: strakes knobs restore. If that store is gone, set the value by hand and "
+                what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
+                why = f"its store is {held.get('store', '?')}, its old value {held.get('before', '?')}"
+                remedy = "Run strakes knobs restore with that store. If it is gone, set the value by hand and "
                 raise BadInputError(what, where=where, why=why, remedy=f"{remedy}remove {path}.")
             if held:
                 remove_kept(path)

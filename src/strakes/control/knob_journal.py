@@ -229,7 +229,7 @@ class KnobJournal:
                 alive = state.life() == "alive"
                 why = f"{state.owner}: {' '.join(state.command)}"
                 raise BadInputError(
-                    f"{place.knob} is being changed by another strakes process",
+                    f"{place.knob} is already changed by another strakes process",
                     where=place.name,
                     why=why if alive else f"{why} (that process has ended, but its change remains)",
                     remedy="Wait until that process ends." if alive else "First run: strakes knobs restore",

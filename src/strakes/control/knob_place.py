@@ -176,7 +176,7 @@ class KnobPlace:
         if error.errno in _NOT_ALLOWED:
             return EnvironmentLacksError(f"{self.knob} {what}", where=self.file, why=why, remedy=_ROOT)
         if error.errno in _BAD_VALUE:
-            remedy = "The kernel or the driver refuses this value; strakes knobs list DIR shows the range."
+            remedy = "Choose a value that the kernel and the driver allow: strakes knobs list DIR shows the range."
             return BadInputError(f"{self.knob} {what}", where=self.file, why=why, remedy=remedy)
         return MeasurementError(f"{self.knob} {what}", where=self.file, why=why)
 
@@ -189,7 +189,7 @@ class KnobPlace:
         if _REFUSED.search(output):
             return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
         if _INVALID.search(output):
-            remedy = "strakes knobs list DIR shows its valid values."
+            remedy = "Choose a valid value: strakes knobs list DIR shows them."
             return BadInputError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
         remedy = "Check that the servers answer, then try again."
         return MeasurementError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)

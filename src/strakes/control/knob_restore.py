@@ -74,7 +74,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
         if life == "dead" or (life == "alive" and state.held):
             done += restore_journal(root, state, keep=keep, ask=ask)
             continue
-        why = f"by {state.owner}{': put it back on that host' if life == 'elsewhere' else ', which is still running'}"
+        why = f"by {state.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
         done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
     done += [_restore_lost(root, each, keep, ask) for each in lost(root) if target in (None, each.target)]
     return tuple(done)
@@ -93,7 +93,7 @@ def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Re
     outcome = "kept"
     if (life := record.owner.life()) != "dead":
         outcome = "in use"
-        why = f"by {record.owner}{': put it back on that host' if life == 'elsewhere' else ', which is still running'}"
+        why = f"by {record.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
     elif not keep:
         try:
             value = found = place.read(ask)

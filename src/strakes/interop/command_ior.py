@@ -42,7 +42,7 @@ def translate(
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
-        command.note("without -w there would be nothing to read, so strakes writes the files first, unreported")
+        command.note("without -w there is nothing to read, so strakes first writes the files, without reporting this")
     # As in IOR, each call writes new data only if the data will be verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
@@ -107,7 +107,7 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
     if seconds := command.whole("D", 0):
         wears_out = command.text(f"{options.DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
         if wears_out and api in _LIBRARIES:
-            command.note(f"-O {_WEAR_OUT} with -a {api}: tasks end at the deadline")
+            command.note(f"-O {_WEAR_OUT} with -a {api} has no effect: tasks end at the deadline")
         rule = "wear-out" if wears_out and api not in _LIBRARIES else "stonewall"
         common["stop"] = {"rule": rule, "seconds": seconds}
     return common

@@ -37,7 +37,7 @@ def translate(
     phases = [{**common, **phase} for _, phase in chosen]
     measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)
     if "C" not in wanted:
-        command.note("without -C there would be nothing to work on, so strakes creates the items first, unreported")
+        command.note("without -C there are no items, so strakes first creates them, without reporting this")
     if not measured:
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)

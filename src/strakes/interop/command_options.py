@@ -251,7 +251,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], No
                 remedy=f"Start strakes only once: strakes run -n {size} {tool} ...",
             )
     if asked is not None and stated > asked:
-        note(f"fewer ranks than tasks: -n {asked} of strakes run is used")
+        note(f"fewer ranks than tasks, because strakes run -n {asked} takes precedence")
     if asked is None and not stated:
         note(f"one rank; for more, use strakes run -n RANKS {tool} ...")
     return min((number for number in (asked, stated) if number), default=1)

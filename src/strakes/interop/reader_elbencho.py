@@ -27,7 +27,7 @@ _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 # MiB/s. elbencho prints whole MiB/s, so smaller rates have fewer than three digits.
 _COARSE_MIB = 100
-_OF_SERVICES = "{1} tables of {0} without a heading between them: tables of services"
+_OF_SERVICES = "{1} tables of {0} without a heading between them: they may be tables of services"
 _Rates = dict[str, float | None]
 
 
@@ -92,7 +92,7 @@ def read_text(block: Block) -> Iterator[Result]:
         same = list(group)
         rows = [list(_rows(table)) for table in same]
         rates = _of_coordinator(rows, services)
-        why = "the table of {} has rows of others" if len(same) == 1 else _OF_SERVICES
+        why = "the table of {} contains rows of other tables" if len(same) == 1 else _OF_SERVICES
         if not any(rows):
             is_cut = same[-1] is tables[-1] and not any(line.strip() == "---" for line in same[-1].lines)
             why, rates = "the table of {} is cut off", None if is_cut else {}

@@ -143,7 +143,7 @@ class Pair:
                 raise MeasurementError(
                     f"time limit of {limit_s:.0f} s exceeded while waiting for {what}",
                     where="the pair",
-                    remedy="strakes lab status shows the state of the lab. Wait, or start a new lab.",
+                    remedy="Wait, or start a new lab. strakes lab status shows the state of the lab.",
                 )
             time.sleep(tick_s)
 

@@ -41,7 +41,7 @@ class Timing:
         """Return a text on when the fault is undone."""
         if self.restore_after_s is not None:
             return f"{format_seconds(self.restore_after_s)} after that"
-        return f"when the clients have ended, or {format_seconds(self.undone_within_s)} after that if they hang"
+        return f"when the clients have ended; if they hang, {format_seconds(self.undone_within_s)} after the fault"
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:

@@ -50,7 +50,7 @@ def _figure_lines(each: FigureForecast, forecast: Forecast) -> list[str]:
 
 def _say_saturates(forecast: Forecast) -> str:
     if forecast.likely is None:
-        return "The part that saturates first is not known. State limits of parts without a counter with --system."
+        return "It is unknown which part saturates first. Give limits of the parts without a counter: --system FILE."
     part, probability = forecast.likely
     return f"Saturates first: {PART_NAMES[part]} ({percent(round(min(probability, 0.99), 2))} sure)."
 
@@ -58,5 +58,5 @@ def _say_saturates(forecast: Forecast) -> str:
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
     return (
-        f"left out: {what}: caches of clients answered in only one of the two measurements; servers answer more slowly."
+        f"not used: {what}: a client cache answered, or the operations did other work than in the largest run."
     )

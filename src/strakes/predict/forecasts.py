@@ -58,17 +58,17 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
 def _notes(figure: FigureLevels, model: Model) -> list[str]:
     evidence = model.evidence
     notes = [
-        f"Left out: how busy {PART_NAMES[part]} were. A higher rate was measured than that allows."
+        f"The load of {PART_NAMES[part]} is not used: it implies a limit below a measured rate."
         for part in evidence.counters
     ]
     notes += [
-        f"Left out: the limit stated for {PART_NAMES[part]}. A higher rate was measured." for part in evidence.limits
+        f"The limit stated for {PART_NAMES[part]} is not used: a measured rate is higher." for part in evidence.limits
     ]
     if figure.outermost.from_cache:
-        notes.append("From this node's memory, at least in part: true only of data that the node has just used.")
+        notes.append("This node's memory answered, at least in part: valid only for data that it has just used.")
     if model.transient:
         notes.append(
-            "Left out: small sizes, because growth after them is steeper than linear, as from caches or a warm-up."
+            "Small sizes are not used: growth beyond them is steeper than linear, as caches or a warm-up cause it."
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
         notes.append("One size does not show how this system grows, so it is assumed to grow like other file systems.")

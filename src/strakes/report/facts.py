@@ -77,7 +77,7 @@ def felt_by_others(portrait: Portrait) -> str:
         return ""
     times = [felt[moment].get("p99_s") for moment in ("before", "during")]
     before, during = (gettext("unknown") if p99 is None else format_seconds(p99) for p99 in times)
-    message = "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed"
+    message = "99th percentile of latencies {before} before the run, {during} during it, limit {limit}"
     return gettext(message, before=before, during=during, limit=format_seconds(felt["limit_s"]))
 
 

@@ -142,7 +142,7 @@ class Run:
             try:
                 rows.append(parse(row))
             except (*_FAULTS, BadInputError) as error:
-                why = f"record {number} is not as strakes writes it ({error!r})"
+                why = f"record {number} does not have the format of strakes ({error!r})"
                 raise self.damaged(why, f"{name}.jsonl") from error
         return rows
 

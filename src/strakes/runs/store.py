@@ -20,7 +20,7 @@ from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
 from strakes.targets.removal import remove_tree
 
-_LIST_THEM = "strakes runs lists the runs."
+_LIST_THEM = "List the runs: strakes runs"
 
 
 class Store:

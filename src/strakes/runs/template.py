@@ -49,6 +49,6 @@ def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
         return [part for word in words for part in (engine if word == _ENGINE else [word.format_map(values)])]
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
-        why = f"there is no {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
+        why = f"unknown placeholder {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
         remedy = f"Write it like {_EXAMPLE}. It may contain {known}."
         raise BadInputError("the launcher's command cannot be used", where=template, why=why, remedy=remedy) from error

@@ -55,8 +55,8 @@ def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
 
 def advice(path: str, *, resumable: bool = True) -> str:
     """Return a text on what to do if servers died during a command on ``path``."""
-    resume = "--resume continues a run that was begun, and " if resumable else ""
-    return f"Check them. When they serve again, {resume}strakes clean {path} removes the remaining files."
+    resume = "--resume continues an interrupted run, and " if resumable else ""
+    return f"Check the servers. When they answer again, {resume}strakes clean {path} removes the remaining files."
 
 
 def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
@@ -220,7 +220,7 @@ class _Look:
         if known or (known is not None and now_s - answered_s < _TICK_S + _SLOW_S):
             return known
         if self._look is not None and self._look.poll() is None:
-            state = f"a look at it has not ended for {now_s - self._look_since_s:.0f} s"
+            state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
         self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

@@ -100,7 +100,7 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
             "the file system did not place a file or directory as asked",
             where=str(parent / name),
             why="; ".join(differences),
-            remedy="strakes target DIR shows the supported placements.",
+            remedy="See the supported placements: strakes target DIR",
         )
     return found
 

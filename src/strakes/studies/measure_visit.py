@@ -33,7 +33,7 @@ _OVER_LIMIT = "the plan took longer than its limit"
 # Runnable processes per processor above which a time-out may be due to the machine: each gets 33% of a processor.
 _OVERLOAD = 3.0
 _HANGS = (
-    "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
+    "Check the servers of the file system. When they answer again, continue the run with --resume."
 )
 
 
@@ -177,7 +177,7 @@ def require_end(visit: Visit, site: Site) -> None:
             f"the service was interrupted in all of {MOST_INTERRUPTED} runs of a cell",
             where=f"{site.workspace.path} (cell {visit.cell})",
             why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
-            remedy="Find out why the servers fail over. When they are stable, --resume continues the run.",
+            remedy="Find out why the servers fail over. When they are stable, continue the run with --resume.",
         )
     if not visit.ended_well:
         raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)
@@ -204,7 +204,7 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
             remedy="Repeat while fewer other programs run on this machine, or with fewer ranks: --ranks 2.",
         )
     if not errors:
-        remedy = "The log of the run in the store has the engine's output."
+        remedy = "Read the engine's output in the log of the run in the store."
         return MeasurementError(f"the run ended with the status {ended!r}", where=place, why=trouble, remedy=remedy)
     error = errors[0].to_exception()
     error.where = ", ".join(filter(None, (place, error.where)))

@@ -27,8 +27,8 @@ KEPT = "population"
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _SLOWER = 0.8  # Whole runs on one system differ by 14% (docs/statistics.md).
 _ENDS = (
-    "Over the first quarter of {files} files, {first} files/s were created, over the last {last}, with all stalls. No "
-    "sudden change was found; StorNext's came at 40 million."
+    "Rate of creation, stalls included: {first} files/s over the first quarter of {files} files, {last} files/s over "
+    "the last quarter. No sudden change was found; the rate of StorNext fell at 40 million files."
 )
 _WAITING = (
     "Waiting for devices (iowait of this node): {first} at the beginning, {last} with {files} files. StorNext's "

@@ -149,9 +149,9 @@ class RecoveryStudy(Study):
             for key in ("acknowledged", "lost", "failed", "repeated")
         }
         text = ngettext(
-            "Every acknowledged file survives a fail-over: {lost} of {acknowledged} are missing, in {count} drill "
+            "{lost} of {acknowledged} acknowledged files are missing or damaged after fail-overs, in {count} drill "
             "({failed} creations failed, {repeated} were repeated).",
-            "Every acknowledged file survives a fail-over: {lost} of {acknowledged} are missing, in {count} drills "
+            "{lost} of {acknowledged} acknowledged files are missing or damaged after fail-overs, in {count} drills "
             "({failed} creations failed, {repeated} were repeated).",
             len(drills),
             **{key: f"{number:,}" for key, number in total.items()},

@@ -66,36 +66,36 @@ REMEDIES: Mapping[str, str] = {
     "cache-below": _ON_STORAGE,
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
     "--servers lets the servers count their reads.",
-    "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
-    "the difference with the figures.",
+    "target-unlike": "Look at these targets with strakes target DIR. Measure again when they are like the others, or "
+    "mention the difference with the figures.",
     "server-unlike": "Look at the disks, the network and the other load of this server; strakes study "
     "target-baseline measures each data target alone. The slowest server limits files on several servers.",
     "counters-unread": "Run this command by hand, and measure again when it works without a password.",
-    "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
+    "server-changed": "Repeat when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
     "warning says that runs were not repeated.",
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": _ON_STORAGE,
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
-    "background-load": "Rates are lower than on a quiet machine.",
-    "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
-    "supported.",
+    "background-load": "Repeat on a quiet machine, where the rates are higher.",
+    "direct-refused": "Measure where O_DIRECT is supported, or read the cache warnings: all figures are of buffered "
+    "I/O.",
     "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",
     "begun-apart": "Start no more ranks than processors, and stop other programs. Longer phases are affected less.",
     "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
     "gave-way": "Measure at a quieter time. A measurement that was slowed down shows neither the file system alone "
     "nor its usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
-    "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
-    "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns hybrid I/O off.",
+    "setting-differs": "Ask for a setting that the target accepts: the figure belongs to the setting in effect.",
+    "hybrid-io": "Turn hybrid I/O off as root: lctl set_param llite.*.hybrid_io=0. These figures show direct I/O.",
     "names-from-memory": "Read this as the rate for a process that uses its own new files again. It says nothing "
     "about servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
     "--phase 1s. More files: --files 100000.",
-    "fits-servers-memory": "strakes study data-per-process DIR --data-per-rank {each} moves twice the memory of this "
-    "node. If servers have more memory, give more data, and the budget that strakes then requests.",
-    "other-measurement": "These figures show a shared system. To measure it alone, run one measurement after the "
-    "other.",
+    "fits-servers-memory": "Move twice the memory of this node: strakes study data-per-process DIR --data-per-rank "
+    "{each}. If servers have more memory, give more data, and the budget that strakes then requests.",
+    "other-measurement": "Run one measurement after the other. These figures show a system that another measurement "
+    "used.",
 }
 
 

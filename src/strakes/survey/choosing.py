@@ -154,7 +154,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
     stored = like.events_of(AmountsChosen)
     if not cells or not stored:
         raise BadInputError(
-            "the run given with --like has no cells of this study", where=like.id, remedy="strakes runs lists the runs."
+            "the run given with --like has no cells of this study", where=like.id, remedy="List the runs: strakes runs"
         )
     largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
     if largest[0] > room[0] or largest[1] > room[1]:

@@ -54,10 +54,10 @@ def _block(history: History) -> str:
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
     if history.left_out:
-        lines.append(f"  On no line, since no other run did similar amounts of work: {', '.join(history.left_out)}")
+        lines.append(f"  Not shown, because no other run did similar amounts of work: {', '.join(history.left_out)}")
     if any(series.amount for series in history.series):
         lines.append(
-            f"  Amounts of work that differ more than {ALIKE_TIMES:g} times have own lines, a single older run none. "
+            f"  Runs whose amounts of work differ more than {ALIKE_TIMES:g} times have separate lines. "
             f"To repeat the newest run with its amounts: strakes {what} {history.target} --like {history.runs[-1]}"
         )
     return "\n".join(lines)
@@ -76,7 +76,7 @@ def _line(series: HistorySeries, width: int) -> str:
             return line
         # The detectable shift is symmetric on a logarithmic scale: a rise by s corresponds to a fall by s / (1 + s).
         fall = rise / (1 + rise)
-        return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
+        return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would probably have been found)"
     last = series.changes[-1]
     earlier = f", {counted(len(series.changes) - 1, 'earlier change')}" if len(series.changes) > 1 else ""
     return (

@@ -50,7 +50,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
             "the file system applies none of the requested layouts",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(why)),
-            remedy="strakes target DIR shows which settings are possible here.",
+            remedy="See which settings are possible here: strakes target DIR",
         )
     return kept
 
@@ -81,7 +81,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
             "no directory can be placed on the targets that the study needs",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(filter(None, refused.values()))),
-            remedy="strakes target DIR shows which settings are possible here.",
+            remedy="See which settings are possible here: strakes target DIR",
         )
     return [cell for cell in cells if cell in kept]
 
@@ -133,7 +133,7 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
             "the settings that the study varies cannot be changed here",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(filter(None, why.values()))),
-            remedy="strakes knobs list DIR shows which settings can be changed, and by whom.",
+            remedy="See which settings can be changed, and by whom: strakes knobs list DIR",
         )
     return kept
 

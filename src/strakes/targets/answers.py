@@ -71,7 +71,7 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
     """Raise ValueError for more than ``most`` of the characters ``marks``, or 256 Ki characters without ``ends``."""
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
-        raise ValueError(f"it has more than {most:,} values, or one of more than {_LONGEST:,} characters")
+        raise ValueError(f"the output has more than {most:,} values, or a value of more than {_LONGEST:,} characters")
 
 
 def whole(text: str) -> int:

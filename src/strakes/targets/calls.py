@@ -238,10 +238,10 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
 
 def _unanswered(name: Call, path: str, limit_s: float) -> UnansweredError:
     why = f"{_DOING.get(name, name)} does not end"
-    remedy = "The file system may be frozen, or its device or server may not answer. Check them, then try again."
+    remedy = "Check whether the file system is frozen, and whether its device or server answers. Then try again."
     if _mount_by_name(path).remote:
         why = f"{_DOING.get(name, name)} waits for a server"
-        remedy = "A server may be down or overloaded. Check the servers, then try again."
+        remedy = "Check whether a server is down or overloaded, then try again."
     what = f"the file system does not answer within {limit_s:g} s"
     return UnansweredError(what, where=path, why=why, remedy=remedy)
 

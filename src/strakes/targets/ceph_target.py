@@ -131,7 +131,7 @@ class CephTarget(Target):
             f"the layout cannot be set ({value})",
             "layout",
             *(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE),
-            remedy="Stripe units must be multiples of 64 KiB and divide the object size; pools must be data pools of "
+            remedy="Give a stripe unit that is a multiple of 64 KiB and divides the object size, and a data pool of "
             "the file system.",
         )
         return layouts.read_layout(given or "")
@@ -278,7 +278,7 @@ class CephTarget(Target):
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
         if len(observed) < len(stores):
-            why = f"{len(stores)} are on other machines, and querying each would take longer than the measurement"
+            why = f"some of {len(stores)} are on other machines, and queries would take longer than the measurement"
             limits.append(Limit("read counters of object stores", why))
         return tuple(limits)
 

@@ -140,8 +140,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(outputs[1]) or _last_line(outputs[0]) or "it printed nothing until then",
-                remedy="A server may be down or overloaded. Check the servers, then try again.",
+                why=_last_line(outputs[1]) or _last_line(outputs[0]) or "the command printed nothing until then",
+                remedy="Check whether a server is down or overloaded, then try again.",
             )
         return Completed(tuple(argv), status, *outputs)
 
@@ -207,7 +207,7 @@ class Servers:
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
         if not _HOST.fullmatch(host):
-            why = "it is empty, looks like an option, or has characters that no name or address has"
+            why = "the name is empty, begins like an option, or has a character that is invalid in names and addresses"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = [word.replace("{host}", host) for word in shlex.split(self.template)]
         # Every remote shell in the template, such as ssh, removes one level of quotes.

@@ -61,7 +61,7 @@ class Connections:
         # Other connections to the same machine show whether the server of an idle connection is dead.
         dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
         return lost | {
-            name: LostServer(self._last[name], f"{IDLE}, on the same server")
+            name: LostServer(self._last[name], f"{IDLE}, and its server is dead")
             for name, of in known.items()
             if of.current == IDLE and self._last.get(name) in dead
         }

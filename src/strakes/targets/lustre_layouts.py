@@ -111,7 +111,7 @@ def _layout_in(lines: Sequence[str]) -> Layout:
 
 # Stripe sizes are multiples of this size and fit into 32 bits (lfs-setstripe(1)).
 STRIPE_UNIT_BYTES = 64 * KIB
-_REMEDY = "Stripe sizes must be multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools."
+_REMEDY = "Give a stripe size below 4 GiB in multiples of 64 KiB. strakes target DIR lists the targets and pools."
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
@@ -303,7 +303,7 @@ def placement(own: DirStripe, default: DirStripe) -> Placement:
     return Placement("inherit", (own.offset,), 1, inherited=True)
 
 
-_WHICH_TARGETS = "strakes target DIR lists the metadata targets."
+_WHICH_TARGETS = "List the metadata targets: strakes target DIR"
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:

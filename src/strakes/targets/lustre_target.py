@@ -152,7 +152,7 @@ class LustreTarget(Target):
     def trouble(self) -> tuple[str, ...]:
         answers = self._answers()
         if (lost := self._connections.lost(answers)) is None and (why := self._connections.why_unread(answers)):
-            return (f"Dead servers cannot be noticed, because the states of connections cannot be read: {why}.",)
+            return (f"strakes cannot detect dead servers, because it cannot read the states of connections: {why}.",)
         return _sentences(lost) or self._health(answers)[1]
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:

@@ -33,14 +33,14 @@ _KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
 _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
-_NEWER = "This version of Lustre does not support this; a newer version may."
+_NEWER = "Use a newer version of Lustre: this version does not support the request."
 # (pattern of an error message, class of the error to raise, remedy or None if the caller gives it)
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
     ("not on a Lustre file|Inappropriate ioctl|Operation not supported", BadInputError, _WHERE),
     ("Input/output error|temporarily unavailable|endpoint|timed out|No route to host", MeasurementError, _AGAIN),
-    ("No space left|Disk quota exceeded", MeasurementError, "lfs df and lfs quota show where the space has gone."),
+    ("No space left|Disk quota exceeded", MeasurementError, "Free some space: lfs df and lfs quota show its use."),
     ("No such file or directory", BadInputError, ""),
     ("File exists", BadInputError, "Choose a name that is not taken."),
     ("Not a directory|Directory not empty|No such device|No data available|File name too long", BadInputError, None),

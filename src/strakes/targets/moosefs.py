@@ -63,7 +63,7 @@ class MooseFsTarget(RemoteTarget):
         ("place directories", "one master has all directories"),
         (
             "read counters of servers",
-            "the master and the chunkservers keep charts per minute, not counters; the counters of the client are read",
+            "the master and the chunkservers keep charts per minute, not counters; strakes reads those of the client",
         ),
     )
 

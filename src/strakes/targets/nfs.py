@@ -26,7 +26,7 @@ class NfsTarget(RemoteTarget):
     cannot = (
         ("set the layout of files", "NFS clients cannot request a layout; with pNFS the server chooses"),
         ("place directories", "the server decides"),
-        ("read counters of servers", "NFS has no such counters; those of this client are read"),
+        ("read counters of servers", "NFS has no counters of servers; strakes reads the counters of this client"),
     )
 
     def describe(self) -> Description:

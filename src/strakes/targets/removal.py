@@ -168,7 +168,7 @@ class _Emptying:
                 else:
                     break
         except _TooMuchLeftError:
-            self._left.append(Left(self._levels[0].path, "too many entries cannot be removed; gave up"))
+            self._left.append(Left(self._levels[0].path, "too many entries cannot be removed, so strakes gave up"))
         finally:
             os.close(self._here)
         return tuple(self._left)

@@ -242,7 +242,7 @@ class Target:
             if error.errno == errno.ENOENT:
                 what, why = "this directory was not made by strakes", f"the directory has no {MARKER_NAME}"
                 raise BadInputError(what, where=where, why=why) from error
-            remedy = "strakes target DIR shows how full the file system is."
+            remedy = "Check the free space: strakes target DIR"
             raise MeasurementError("direct I/O could not be tested", where=where, why=why, remedy=remedy) from error
 
     def fullness(self) -> dict[str, float]:

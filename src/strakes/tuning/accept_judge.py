@@ -168,7 +168,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     most = max(measured, key=lambda cell: evidence.scale_of(cell).ranks)
     if not evidence.remote and evidence.scale_of(most).ranks > evidence.scale_of(best).ranks:
         size = _say_size(evidence.scale_of(most))
-        why = f"With {size} it was not faster, but too few runs exclude that the rate grows: give a larger --budget."
+        why = f"With {size} the rate was not higher, but too few runs rule out growth: give a larger --budget."
     elif not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
     elif evidence.scale_of(best).clients > 1:
@@ -221,7 +221,7 @@ def _out_of_reach(
     if not local and _where_levelled_off(alike, evidence, by_ranks=True) is None:
         return None
     found = f"at most {asked.show(most[best])} for each client, with {_say_size(scales[best])}"
-    limits = f"Even in proportion to this, {counted(clients, 'client')} would reach only {asked.show(reached)}."
+    limits = f"Even at this rate for each, {counted(clients, 'client')} would reach only {asked.show(reached)}."
     return asked.answer(FAIL, found, limits, (best,))
 
 
@@ -234,8 +234,8 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
     limits = f"{of} at this time, with few files on the file system."
     verdict = PASS if estimate.low >= asked.at_least else FAIL
     if verdict == FAIL and (share := held_back(cell)):
-        held = f"Held back for {percent(share)} of the time by --impact or --neighbour"
-        verdict, limits = UNKNOWN, f"{held}; without them the need may be met. {limits}"
+        held = f"--impact or --neighbour limited the load for {percent(share)} of the time"
+        verdict, limits = UNKNOWN, f"{held}; without this limit, the need may be met. {limits}"
     elif verdict == FAIL and estimate.high >= asked.at_least:
         times = times_to_decide(estimate.low / asked.at_least, estimate.high / asked.at_least)
         verdict, limits = (

@@ -168,7 +168,7 @@ def outcome_of(run: Run) -> TuningOutcome:
     """Return the outcome of a search. Raises BadInputError if the run is not a search, or has no trial."""
     preparation = preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
-        remedy = "strakes runs lists the runs and their kinds."
+        remedy = "List the runs and their kinds: strakes runs"
         raise BadInputError("this run is not a search, or contains no trial", where=run.id, remedy=remedy)
     space, scale = preparation
     options = run.manifest["options"]

@@ -140,7 +140,7 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     factors = tuple(from_record(Factor, factor) for factor in stored.factors)
     names, points = [factor.name for factor in factors], set(stored.points)
     searched = Constraint(
-        "it was not among those searched", lambda settings: tuple(settings[name] for name in names) in points
+        "the search did not include it", lambda settings: tuple(settings[name] for name in names) in points
     )
     return SearchSpace(factors, (searched,)), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
 

@@ -146,7 +146,7 @@ def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, .
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     warnings = []
     if not_tried := not_tried_of(outcome.run):
-        remedy = "strakes target DIR and strakes doctor show the available settings."
+        remedy = "See the available settings: strakes target DIR and strakes doctor"
         warnings.append(RunWarning("not-tried", "; ".join(not_tried), remedy))
     if (interface := outcome.app.interface) != "posix":
         text = f"POSIX calls of the engine replace {interface}: the values leave out the work of its library"

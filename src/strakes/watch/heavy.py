@@ -157,7 +157,7 @@ class HeavyJobs:
             run[0][0],
             ended_s,
             f"{self._who}{job} causes {rate / total:.0%} of the load: {own}{of_unit} a second, "
-            f"all together {all_jobs}, usual {before}",
+            f"all jobs together {all_jobs}, usually {before}",
             size=rate / total,
             low=min(row[1] / row[2] for row in run),
             high=max(row[1] / row[2] for row in run),

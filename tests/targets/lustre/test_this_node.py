@@ -89,7 +89,7 @@ def test_the_error_of_an_unanswered_call_names_the_silent_targets(
 
     def hangs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         if argv[0] == sys.executable:
-            raise CommandTimeout("no answer within 10 s", why="it printed nothing until then")
+            raise CommandTimeout("no answer within 10 s", why="the command printed nothing until then")
         return known(argv, timeout_s)
 
     with pytest.raises(UnansweredError, match="does not answer") as raised:

@@ -81,7 +81,7 @@ def test_a_command_ends_and_names_the_mount(mount: FaultyMount, line: str) -> No
             process.kill()
     assert process.returncode == 1, text
     assert "does not answer" in text and str(mount.place) in text and "  next: " in text
-    assert ("serve again: strakes knobs restore" in text) == line.startswith("knobs restore")
+    assert ("answer again, run: strakes knobs restore" in text) == line.startswith("knobs restore")
 
 
 @pytest.mark.parametrize("options", [(), ("--no-probe",)])

@@ -184,7 +184,7 @@ def test_a_change_made_on_another_host_must_be_restored_there(world: World, root
     (left,) = restore(root, ask=world.ask)
     assert (
         left.outcome == "in use"
-        and ("another: put it back on that host") in left.why
+        and ("another: restore it on its host") in left.why
         and world.values["number"] == "16"
     )
 

@@ -91,7 +91,7 @@ def test_an_undisturbed_probe_changes_nothing_and_is_reported(strakes: StrakesRu
     with tmpfs_mounted("64m") as target:
         done = strakes("run", plan, target, "--budget", "2s", "--neighbour", "p99=10s")
         assert done.returncode == 0, done.stderr
-        assert "99th percentile of their operations" in done.stdout
+        assert "99th percentile of latencies" in done.stdout
         assert os.listdir(target) == []
     findings = the_run().findings
     assert findings is not None

@@ -296,7 +296,7 @@ def test_figures_of_elbencho_services_are_named_and_not_taken_for_repetitions(tm
         (tmp_path / "services").write_text(text + "\n")
         with pytest.raises(BadInputError) as refused:
             read_file(tmp_path / "services")
-        assert "tables of WRITE without a heading between them: tables of services" in refused.value.why
+        assert "tables of WRITE without a heading between them: they may be tables of services" in refused.value.why
 
 
 def test_phases_that_io500_did_not_run_cut_rows_and_unscored_phases_are_named(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_newest_run_with_an_answer_is_used_and_a_run_without_answers_is_repo
     assert run_to_advise_from(None, lambda _run: False).manifest["name"] == "open-close"
     assert run_to_advise_from(None).manifest["name"] == "open-close"
     nothing = strakes("advise", "--app", APP, "--from", "latest")
-    assert nothing.returncode == 0 and "answers nothing about the application" in nothing.stdout
+    assert nothing.returncode == 0 and "answers no question about the application" in nothing.stdout
 
 
 def test_the_guide_passes_over_a_newer_run_that_answers_nothing(

@@ -103,7 +103,7 @@ def test_an_idle_target_of_a_dead_server_is_lost_but_not_one_of_a_server_that_re
     lost = target.lost_servers()
     assert (
         lost is not None
-        and lost[OST1].sentence(OST1) == f"{OST1} on 10.0.0.2 does not answer: IDLE, on the same server."
+        and lost[OST1].sentence(OST1) == f"{OST1} on 10.0.0.2 does not answer: IDLE, and its server is dead."
     )
     refused = "\n - [ 1050, DISCONN ]\n - [ 1055, CONNECTING ]\n - [ 1055, DISCONN ]"
     state = f"mdc.{MDT1}-mdc-{NAME}.state"
@@ -166,5 +166,5 @@ def test_states_that_can_no_longer_be_read_are_a_trouble_and_a_hanging_lctl_is_a
     assert target.trouble() == ()
     target.run = fails
     (line,) = target.trouble()
-    assert line.startswith("Dead servers cannot be noticed, because the states of connections cannot be read: ")
+    assert line.startswith("strakes cannot detect dead servers, because it cannot read the states of connections: ")
     assert not hangs or (len(asked) == 1 and target.named(UNANSWERED).why == UNANSWERED.why and len(asked) == 1)

@@ -92,7 +92,7 @@ def test_noise_of_lctl_is_reported_because_dead_servers_cannot_be_noticed() -> N
 
     place = Path("/mnt/labfs")
     (sentence,) = LustreTarget(place, mount(place), runner=noise).trouble()
-    assert sentence.startswith("Dead servers cannot be noticed") and len(sentence) < 500
+    assert sentence.startswith("strakes cannot detect dead servers") and len(sentence) < 500
 
 
 @pytest.mark.parametrize("text", ["", "FULL", "current_state: FULL", "current_state: FULL\nstate_history:\n - [ x ]"])

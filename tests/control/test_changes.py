@@ -183,9 +183,7 @@ def test_a_change_made_on_another_host_must_be_restored_there(world: World, root
     path.write_text(json.dumps(head) + "\n" + "".join(lines[1:]))
     (left,) = restore(root, ask=world.ask)
     assert (
-        left.outcome == "in use"
-        and ("another: restore it on its host") in left.why
-        and world.values["number"] == "16"
+        left.outcome == "in use" and ("another: restore it on its host") in left.why and world.values["number"] == "16"
     )
 
 

@@ -158,9 +158,7 @@ def test_clients_that_hang_after_the_undo_are_named_and_left_behind(
             said, _ = process.communicate(timeout=120)
         finally:
             mount.mend()
-    assert (
-        process.returncode == 1 and "2 of 2 clients still hang" in said and "client 0, client 1" in said
-    )
+    assert process.returncode == 1 and "2 of 2 clients still hang" in said and "client 0, client 1" in said
     assert "known of True files, 0 lost" in said
     assert said_of_it in said and "strakes clean" in said and "Traceback" not in said
 

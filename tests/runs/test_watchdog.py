@@ -125,4 +125,4 @@ def test_states_that_become_unreadable_are_told_once(tmp_path: Path, monkeypatch
         monkeypatch.setattr(stopping, "wait", lambda _s, look=look, told=told: told.append(look.blindness()))
         with suppress(StopIteration):
             look.repeat()
-        assert len([text for text in told if "cannot be noticed" in text]) == count
+        assert len([text for text in told if "cannot detect" in text]) == count

@@ -57,6 +57,4 @@ def _say_saturates(forecast: Forecast) -> str:
 
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
-    return (
-        f"not used: {what}: a client cache answered, or the operations did other work than in the largest run."
-    )
+    return f"not used: {what}: a client cache answered, or the operations did other work than in the largest run."

@@ -142,7 +142,7 @@ class _Watchdog:
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             for look in self._looks:
                 if text := look.blindness():
-                    _write((f"strakes: {text}",))
+                    _write((text,))
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
@@ -210,7 +210,7 @@ class _Look:
             return ""
         self._known_s = None
         return (
-            f"Dead servers of {self.target.path} cannot be noticed: the states of its connections have not been "
+            f"strakes cannot detect dead servers of {self.target.path}: the states of its connections have not been "
             f"readable for {LOST_FOR_S:.0f} s."
         )
 

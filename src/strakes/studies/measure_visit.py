@@ -32,9 +32,7 @@ _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 _OVER_LIMIT = "the plan took longer than its limit"
 # Runnable processes per processor above which a time-out may be due to the machine: each gets 33% of a processor.
 _OVERLOAD = 3.0
-_HANGS = (
-    "Check the servers of the file system. When they answer again, continue the run with --resume."
-)
+_HANGS = "Check the servers of the file system. When they answer again, continue the run with --resume."
 
 
 RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]

@@ -440,7 +440,9 @@ def hanging_tool(root: Path, name: str) -> Runner:
     """Return a runner of the recorded commands in which one tool does not answer."""
 
     def hang(argv: Sequence[str]) -> Completed:
-        raise CommandTimeout("no answer within 10 s", where=shlex.join(argv), why="the command printed nothing until then")
+        raise CommandTimeout(
+            "no answer within 10 s", where=shlex.join(argv), why="the command printed nothing until then"
+        )
 
     return answering(root, lambda argv: argv[0] == name, hang)
 

@@ -119,7 +119,11 @@ class CibBuilder:
         if operations is None:
             operations = Xml.SubElement(element, "operations")
         identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
-        self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
+        level = {key: value for key, value in pairs.items() if key == "OCF_CHECK_LEVEL"}
+        given = {key: value for key, value in pairs.items() if key not in level}
+        added = self._add(operations, "op", identity, {"interval": "0s"} | given | {"id": identity, "name": name})
+        if level:
+            self._set(added, "instance_attributes", identity, level)
 
     def advised_operations(self, element: Xml.Element, words: Words) -> None:
         """Add the operations that a resource lacks, except monitors, with the time-outs that its agent advises."""

@@ -12,6 +12,8 @@ from strakes.failover.cib_builder import CibBuilder, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
+# crm's commands for a node, as in: crm node standby NAME.
+_NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 # Maximum length of a line in characters, because the time of shlex grows with the square of the longest word.
 _MOST_LINE = 65536
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
@@ -102,7 +104,7 @@ def _infinite(score: str) -> str:
 
 def _node(builder: CibBuilder, words: list[str]) -> None:
     names = [word for word in words if not word.endswith(":") and "=" not in word and word not in _BLOCKS]
-    if names:
+    if names and not (names[0] in _NODE_COMMANDS and len(names) > 1):
         given = re.fullmatch(r"\$?id=(\d+)|(\d+):", words[0])
         identity = (given[1] or given[2]) if given else ""
         builder.node(names[0].partition(":")[0], read_words(words, _BLOCKS).block("attributes"), identity)

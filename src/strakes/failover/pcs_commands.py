@@ -235,6 +235,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource op add": _operation,
     "stonith create": partial(_create, standard="stonith"),
     "stonith level add": _level,
+    "node attribute": lambda builder, words: builder.node(words[0], dict(word.split("=", 1) for word in words[1:])),
     "stonith sbd": lambda builder, words: builder.properties({"have-watchdog": str(words[0] == "enable").lower()}),
     "constraint location": add_location,
     "constraint colocation add": add_colocation,

@@ -138,13 +138,15 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        """Return node attribute -> value that network-monitoring agents set when all of their hosts answer."""
+        """Return node attribute -> value that agents set while they run and all hosts that they monitor answer."""
         attributes = {}
         for one in self._cib.primitives:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
                 factor = one.values.get("multiplier", "1")
                 attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
+            elif one.agent == "attribute":
+                attributes[one.values.get("name", "opa")] = one.values.get("active_value", "1")
         return attributes
 
     def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Path]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import score
 from strakes.failover.cluster import is_address
 from strakes.failover.facts import shared
 from strakes.failover.known_options import options_of
@@ -76,10 +78,28 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
         yield from ((f"{one.agent} {name}", one.values.get(name, "").strip()) for name in names)
 
 
+def _never_together(cib: Cib, *resources: str) -> bool:
+    """Return whether a colocation, or rules about one node attribute, keep two resources on different nodes."""
+    names = [{one.id, one.group, one.clone} - {""} for one in cib.primitives if one.id in resources]
+    for tie in cib.colocations:
+        ends = [name for name, _ in tie.resources]
+        if tie.score < 0 and all(any(end in own for end in ends) for own in names):
+            return True
+    sites = list[set[tuple[str, str]]]()
+    for own in names:
+        places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]
+        rules = [rule for one in places for rule in one.iter("rule") if score(rule.get("score", "")) < 0]
+        tests = [test for rule in rules for test in rule.iter("expression") if test.get("operation") == "ne"]
+        sites.append({(test.get("attribute", ""), test.get("value", "")) for test in tests})
+    return any(key == attribute and value != site for key, value in sites[0] for attribute, site in sites[-1])
+
+
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
-    yield from (f"cib: {first} and {other} have the {kind} {value}" for (kind, value), first, other in shared(rows))
+    for (kind, value), first, other in shared(rows):
+        if not _never_together(setup.pacemaker, first, other):
+            yield f"cib: {first} and {other} have the {kind} {value}"
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
             given = [one.get(name, "") for one in bundle.iter(tag)]
@@ -99,6 +119,9 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
             place = f"{one.values.get(name, '')}/"
             # A service without a mount in its group may keep its data on a local disk of the node.
             certain = grouped or name in ("directory", "nfs_shared_infodir")
+            # The root of NFSv4 (fsid=0) may be a local directory that only holds mount points.
+            if one.values.get("fsid") in ("0", "root") and any(given.startswith(place) for given in beginnings):
+                continue
             if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
                 yield f"cib: {one.id} has {name}={place[:-1]}, which is not on a mount of the cluster"
 
@@ -107,9 +130,11 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     """Find mistakes in NFS exports: a repeated fsid or client, an unknown option, or exported NFS state."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
-    numbers = [(number, place[one.id]) for one in exports if (number := one.values.get("fsid", ""))]
+    numbers = [(number, one.id) for one in exports if (number := one.values.get("fsid", ""))]
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
-    yield from (f"cib: {first} and {other} have fsid={number}" for number, first, other in shared(numbers))
+    for number, first, other in shared(numbers):
+        if place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
+            yield f"cib: {place[first]} and {place[other]} have fsid={number}"
     yield from (f"cib: {first} and {other} both export {what}" for what, first, other in shared(clients))
     for one in exports:
         for word in re.split(r"[,\s]+", one.values.get("options", "")):

@@ -71,6 +71,9 @@ def command(
             say_sentence(label + study.question, indent=len(label))
         return 0
     if directory is None:
+        if "/" in name:
+            remedy = f"Give both: strakes study NAME {name}. strakes study list shows the names."
+            raise BadInputError("the name of the study is missing", remedy=remedy)
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)
     if name not in NAMES:

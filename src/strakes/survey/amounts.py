@@ -126,7 +126,7 @@ def refuse_without_room(
     refused += further
     if refused:
         raise BadInputError(
-            "the requested amounts of work do not fit into the free space",
+            f"the requested amounts do not fit into the {'free space' if len(refused) > len(further) else 'budget'}",
             where=str(request.directory),
             why="; ".join(why for why, _ in refused),
             remedy=" ".join(remedy for _, remedy in refused),

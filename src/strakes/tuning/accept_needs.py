@@ -93,7 +93,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     required = [key.rstrip("!") for key in keys if key.endswith("!")]
     for key in ("at_least", *required):
         if key not in entry:
-            yield f"the key {key!r} is missing", ""
+            yield f"the key {key!r} is missing", f"This kind needs the keys: {', '.join(('at_least', *required))}."
         if entry[key] == 0:
             yield f"{key} must be more than zero", ""
     known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS

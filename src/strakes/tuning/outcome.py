@@ -147,7 +147,7 @@ class TuningOutcome:
                 phase.name, _WHAT[name], level, level_of(name, level), "found by strakes tune", (self.run.id,), interval
             )
             for phase in self.app.phases
-            for name, level in self.best.items()
+            for name, level in self.changes.items()
             if name in _WHAT and isinstance(level, int | str) and (plain or name not in offers.LAYOUT_FACTORS)
         ]
         snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.run.facts.get("file_system", ""))))

@@ -57,7 +57,7 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
         factor = next((each for each in space.factors if name in (each.name, named(each.name))), None)
         factor = factor or known.get(f"{name}_bytes")
         if factor is None:
-            remedy = f"The search varies: {', '.join(known)}."
+            remedy = f"The search varies: {', '.join(map(named, known))}."
             raise BadInputError(f"this search has no setting {name!r}", remedy=remedy)
         chosen[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
     return chosen

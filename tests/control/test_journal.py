@@ -63,7 +63,7 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
     number = first.will(place(), "1", "2")
     assert first.will(place(), "2", "3") == number + 1  # a journal does not conflict with itself
     second.will(place("depth"), "1", "2")
-    with pytest.raises(BadInputError, match="being changed") as refused:
+    with pytest.raises(BadInputError, match="already changed by another") as refused:
         second.will(place(), "2", "3")
     assert refused.value.remedy == "Wait until that process ends."
     first.note("held")

@@ -144,7 +144,7 @@ def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> Non
     command = translate("ior", "-r -F")
     assert [phase.name for phase in command.plan.phases] == ["write", "read"]
     assert command.measured == ("read",)
-    assert any("unreported" in note for note in command.notes)
+    assert any("without reporting" in note for note in command.notes)
 
 
 def test_mdtest_phases_follow_its_flags() -> None:

@@ -92,7 +92,7 @@ def test_a_rate_twenty_times_that_of_two_clients_is_attributed_to_the_cache() ->
 def test_levels_left_out_are_reported_with_the_reason() -> None:
     figure = levels_of((1, 0.84, False), (2, 1.17, False), (4, 1.2, False))
     said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()))
-    assert "left out: 403 op/s with 1 client, 1 rank" in said
+    assert "not used: 403 op/s with 1 client, 1 rank" in said
 
 
 def recovery(run: Run, blocks: int) -> tuple[FigureLevels, ...]:

@@ -192,7 +192,7 @@ def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) ->
     writer.append_visit(Visit(0))
     with writer, pytest.raises(EnvironmentLacksError, match="the store is full") as caught:
         _fill(writer)
-    assert "--resume" in caught.value.remedy
+    assert "STRAKES_STORE" in caught.value.remedy
     kept = store.open(writer.id).visits
     assert [visit.visit for visit in kept] == list(range(len(kept)))
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")

@@ -87,7 +87,7 @@ class DisconnectPeer(OneCommand):
 
     def lacking(self) -> str:
         now = self._look()
-        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} are missing"
+        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
 
     def _look(self) -> _Copies:
         try:

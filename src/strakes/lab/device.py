@@ -86,7 +86,7 @@ def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -
     """Make an empty file system of type ``file_system`` on a device, and mount it at ``where``."""
     where.mkdir(parents=True, exist_ok=True)
     site.run(f"mkfs.{file_system}", "-q", device.path)
-    site.run("mount", "-t", file_system, device.path, where)
+    site.run("mount", "-t", file_system, "-o", "nosuid,nodev", device.path, where)
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:

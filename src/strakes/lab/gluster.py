@@ -74,7 +74,10 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._make_volume()
         log = self.site.directory / "log/client.log"
         where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.site.mount_point)
-        self.start_client("glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
+        # Any local user can connect and write files that belong to root.
+        self.start_client(
+            "glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING", *where
+        )
 
     def slow_down(self) -> None:
         for device, path in self._bricks.values():

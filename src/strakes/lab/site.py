@@ -54,7 +54,7 @@ class LabSite:
 
     def mount_memory(self, size: int) -> None:
         where = self.make_directory("mnt")
-        self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
+        self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755,nosuid,nodev", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
         """Make a network namespace, which exists as long as it is mounted at ``path``."""

@@ -38,8 +38,8 @@ _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "devi
 _ODD = re.compile(r"[^\w .,:@%+*-]")
 _NOBODY = 65534  # User id of nobody: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
-# Messages of a program that lacks permissions. They say nothing about the files.
-_NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied")
+# Messages of a program that lacks permissions or another program. They say nothing about the files.
+_NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found")
 # Lines in the output of drbdadm about this machine, not about the files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}

@@ -26,12 +26,13 @@ _LOGIN = re.compile(
 # password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
-    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CREDENTIAL|SIGNATURE|PWD)[\w.-]{0,200}=
+    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CRED(?!IT)|SIGNATURE|PWD|JWT|_(?:PAT|AUTH)(?==))[\w.-]{0,200}=
     |\bsig=|[\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}:\s?)(?!VALUE\b)
     (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
     |(?P<option>(?<!\S)(?:
-    --?(?:[\w.-]{0,200}[._-]|s3(?:session)?)?
-    (?:pw|pass|password|passwd|passphrase|token|secret|(?:api|access|s3)[_-]?key)\s+
+    ["']?--?(?:[\w.-]{0,200}[._-]|s3(?:session)?)?
+    (?:pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|(?:api|access|s3|secret|private)[_-]?key)
+    ["']?\s+
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
     |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?(?!\.\.\.)

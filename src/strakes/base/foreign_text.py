@@ -40,6 +40,9 @@ _SECRET = re.compile(
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,
 )
+# Name of a parameter whose value is a secret, and names that hold a path or a program instead.
+_SECRET_NAME = re.compile(r"pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|[_-](?:auth|pat)$", re.IGNORECASE)
+_PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
 
 
 def for_terminal(text: object) -> str:
@@ -101,6 +104,19 @@ def without_secrets(text: str) -> str:
     "sshpass -p ... ssh -p 22 {host} --token=... 'API_KEY=...' mkdir -p /x"
     """
     return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(text))
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Return whether a parameter with this name and value holds a secret. Paths of keys and time-outs do not.
+
+    >>> is_secret("passwd", "17"), is_secret("ssh_key", "/root/key"), is_secret("token", "3000")
+    (True, False, False)
+    """
+    match = _SECRET_NAME.search(name)
+    if not match or _PATH_NAME.search(name):
+        return False
+    word = match[0].lower()
+    return not (value.startswith("/") if word == "key" else word == "token" and value.isdecimal())
 
 
 def source_without_secrets(source: str) -> str:

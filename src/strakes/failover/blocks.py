@@ -128,7 +128,9 @@ def rewritten_drbd(text: str) -> str:
             if opens:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
-            if quoted:
+            if before == "shared-secret":
+                words.append(re.sub(r"[^\";]", "x", token))  # The length stays: drbdadm checks it.
+            elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
                 words.append("no")  # With usage-count yes, drbdadm would report this machine to LINBIT.

@@ -11,6 +11,7 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import is_secret
 from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
@@ -55,6 +56,7 @@ class Cib:
         for name in _SECTIONS:
             if configuration.find(name) is None:
                 Xml.SubElement(configuration, name)
+        _hide_secrets(root)
         root.set("crm_feature_set", _OLD_FEATURES)
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
@@ -462,3 +464,16 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
     for row, following in pairwise(rows):
         pairs += [(first, then) for first in row for then in following]
     return pairs
+
+
+def _hide_secrets(root: Xml.Element) -> None:
+    """Replace values of secret parameters. Drop the digests of operations that depend on them."""
+    hidden = {pair for pair in root.iter("nvpair") if is_secret(pair.get("name", ""), pair.get("value", ""))}
+    for pair in hidden:
+        pair.set("value", "hidden")
+    changed = {one.get("id") for one in root.iter("primitive") if not hidden.isdisjoint(one.iter("nvpair"))}
+    for resource in root.iter("lrm_resource"):
+        if resource.get("id", "").partition(":")[0] in changed:
+            for operation in resource.iter("lrm_rsc_op"):
+                for name in [name for name in operation.attrib if name.endswith("-digest")]:
+                    del operation.attrib[name]

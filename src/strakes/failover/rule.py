@@ -13,6 +13,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any, Literal
 
+from strakes.base.foreign_text import is_secret, without_secrets
 from strakes.failover import behaviour_facts, cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
@@ -57,6 +58,8 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
 }
 # Properties that are no settings in a file: id, agent, name, standard, and derived ones, which contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
+# Corosync's time-out, which is no secret.
+_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")
 
 Find = Callable[[Setup], Iterable[str]]
 
@@ -136,13 +139,17 @@ def _filled(say: str, thing: Thing) -> str:
     for part in re.findall(r"\[([^\[\]]+)\]", say):
         known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")
-    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(thing.fact(name[1])), say)
+    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(_shown(thing, name[1])), say)
+
+
+def _shown(thing: Thing, name: str) -> list[str]:
+    return ["..." if is_secret(name, value) else value for value in thing.fact(name)]
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
     """Return a description of the settings that fulfilled the conditions: ``has lanplus=0`` or ``has no lanplus``."""
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
-    texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
+    texts = [f"{name}={', '.join(_shown(thing, name))}" if thing.fact(name) else f"no {name}" for name in names]
     return f"has {' and '.join(texts)}"
 
 
@@ -159,11 +166,16 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
     """Yield each place of a mistake once. Node names precede it if only the files of these nodes have the mistake."""
-    common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
+    common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}
     for node, view in views.items():
-        for place in dict.fromkeys(rule.find(view) if rule.needs <= view.parts else ()):
+        for place in dict.fromkeys(map(_without_secrets, rule.find(view) if rule.needs <= view.parts else ())):
             if place not in common:
                 own.setdefault(place, []).append(node)
     yield from (f"{', '.join(nodes)}: {place}" for place, nodes in own.items())
+
+
+def _without_secrets(place: str) -> str:
+    parts = _TOKEN_TIMEOUT.split(place)
+    return "".join(part if number % 2 else without_secrets(part) for number, part in enumerate(parts))

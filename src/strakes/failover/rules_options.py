@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
 from strakes.failover.facts import shared
 from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
@@ -163,7 +164,10 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
     rows = [(f"cib: {identity}", pairs) for identity, pairs in places]
     rows += [(f"corosync.conf: {path}", section.settings) for path, section in setup.corosync.sections()]
     for where, pairs in rows:
-        yield from (f"{where} has {name}={first} and {other}" for name, first, other in shared(pairs) if name)
+        for name, *values in shared(pairs):
+            if name:
+                first, other = ("..." if is_secret(name, value) else value for value in values)
+                yield f"{where} has {name}={first} and {other}"
 
 
 def deprecated(setup: Setup) -> Iterator[str]:

@@ -18,6 +18,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, write_kept
+from strakes.base.foreign_text import without_secrets
 from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
 from strakes.failover.cluster import is_address
 from strakes.failover.limits import too_much_to_ask
@@ -89,7 +90,8 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
-    return ValidatorVerdict(program, "accepts" if accepted else "refuses", said.strip() if done.status else "")
+    text = without_secrets(said.strip()) if done.status else ""
+    return ValidatorVerdict(program, "accepts" if accepted else "refuses", text)
 
 
 def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
@@ -140,7 +142,7 @@ def without_files(section: Block) -> str:
     lines = [
         f"{key}: {_ODD.sub('?', value)[:200]}\n"
         for key, value in section.settings
-        if re.fullmatch(r"\w{1,100}", key, re.ASCII) and key != "keyfile"
+        if re.fullmatch(r"\w{1,100}", key, re.ASCII) and key not in ("keyfile", "key")
     ]
     inner = (f"{one.name} {{\n{without_files(one)}}}\n" for one in section.blocks if one.name in _SECTIONS)
     return "".join([*lines, *inner])

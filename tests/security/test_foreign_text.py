@@ -201,7 +201,22 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
 
 @pytest.mark.parametrize(
     "piece",
-    """a|KEY|a.|'KEY="KEY=|-p |-u |https://|--token '|a@|KEY='"| |--pw.|'token': |'--cred' '""".split("|"),
+    [
+        "a",
+        "KEY",
+        "a.",
+        "'KEY=\"KEY=",
+        "-p ",
+        "-u ",
+        "https://",
+        "--token '",
+        "a@",
+        "KEY='\"",
+        " ",
+        "--pw.",
+        "'token': ",
+        "'--cred' '",
+    ],
 )
 def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:
     assert without_secrets(piece * 200_000)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as Xml
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -468,3 +469,17 @@ def test_a_directory_cannot_pass_for_the_running_cluster(tmp_path: Path, monkeyp
     plan(tmp_path / LIVE, cib())
     monkeypatch.chdir(tmp_path)
     assert read_plan(Path(LIVE)).where == f"./{LIVE}"
+
+
+def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path) -> None:
+    pairs = "".join(f'<nvpair id="{name}" name="{name}" value="hunt-{name}"/>' for name in ("password", "passwd"))
+    device = f'<primitive id="f" class="stonith" type="fence_ipmilan"><instance_attributes id="a">{pairs}'
+    text = _CIB.format(long="n", constraints="", levels="")
+    text = text.replace("<resources>", f"<resources>{device}</instance_attributes></primitive>")
+    plan(tmp_path, text)
+    setup = read_plan(tmp_path)
+    found = [one for one in findings(setup)[0] if one.rule == "setting-given-twice"]
+    assert "password=... and ..." in str(found) and "hunt-" not in str(findings(setup))
+    written = Xml.tostring(setup.pacemaker.readable(), "unicode")
+    assert 'name="passwd"' in written and "hunt-" not in written
+    assert rewritten_drbd('net { shared-secret "hunt-a"; }') == 'net { shared-secret "xxxxxx" ; }\n'

@@ -140,15 +140,9 @@ def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(t
 @pytest.mark.parametrize(
     "address",
     [
-        "https://me:hidden@host",
-        "HTTPS://me:hidden@host/x",
-        "redis://:hidden@host:6379/1",
-        "https://me:hid/den@host/x",
-        "https://me:hid@hidden@host/x",
-        "https://me:it's-hidden@host",
-        "https://host/hidden",
-        "https://host?token=hidden",
-        "https://host#hidden",
+        *("https://me:hidden@host", "HTTPS://me:hidden@host/x", "redis://:hidden@host:6379/1"),
+        *("https://me:hid/den@host/x", "https://me:hid@hidden@host/x", "https://me:it's-hidden@host"),
+        *("https://host/hidden", "https://host?token=hidden", "https://host#hidden"),
     ],
 )
 def test_the_log_of_a_bug_has_no_secret_of_an_address(
@@ -202,20 +196,8 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
 @pytest.mark.parametrize(
     "piece",
     [
-        "a",
-        "KEY",
-        "a.",
-        "'KEY=\"KEY=",
-        "-p ",
-        "-u ",
-        "https://",
-        "--token '",
-        "a@",
-        "KEY='\"",
-        " ",
-        "--pw.",
-        "'token': ",
-        "'--cred' '",
+        *("a", "KEY", "a.", "'KEY=\"KEY=", "-p ", "-u ", "https://"),
+        *("--token '", "a@", "KEY='\"", " ", "--pw.", "'token': ", "'--cred' '"),
     ],
 )
 def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:

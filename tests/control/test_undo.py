@@ -118,7 +118,9 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
     promise.caused()
     wait_for(undone.exists)
     named = strakes("failover", "undo")
-    assert named.returncode == 1 and f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
+    assert (
+        named.returncode == 1 and f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
+    )
     undone.unlink()
     assert promise.keep() and undone.exists() and not journal.all_pending(default_root())
     promise.close()

@@ -71,10 +71,9 @@ def command(
             say_sentence(label + study.question, indent=len(label))
         return 0
     if directory is None:
-        if "/" in name:
-            remedy = f"Give both: strakes study NAME {name}. strakes study list shows the names."
-            raise BadInputError("the name of the study is missing", remedy=remedy)
-        raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
+        what, given = ("the name of the study", f"NAME {name}") if "/" in name else ("DIR", f"{name} DIR")
+        remedy = f"Give both: strakes study {given}. strakes study list shows the names."
+        raise BadInputError(f"{what} is missing", remedy=remedy)
     study = study_named(name)
     if name not in NAMES:
         raise BadInputError(f"{name!r} is not a study", remedy="List all studies: strakes study list")

@@ -108,7 +108,9 @@ class NfsLab(BrickLab[NfsOptions]):
         self.site.step("client")
         self.site.make_directory("mnt")
         given = {name: getattr(self.options, name) for name in ("nconnect", "rsize", "wsize", "actimeo")}
-        options = ",".join(["nosuid,nodev,vers=4.2", *(f"{name}={value}" for name, value in given.items() if value is not None)])
+        options = ",".join(
+            ["nosuid,nodev,vers=4.2", *(f"{name}={value}" for name, value in given.items() if value is not None)]
+        )
         self.site.run("mount", "-t", "nfs4", "-o", options, self._source, self.site.mount_point)
 
     def facts(self) -> Mapping[str, Any]:

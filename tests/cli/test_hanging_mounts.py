@@ -122,7 +122,6 @@ def test_a_watch_can_be_ended_while_the_mount_hangs(mount: FaultyMount, tmp_path
 
 
 def _lines(process: subprocess.Popen[str]) -> Queue[str]:
-    """Return a queue of the process's output lines, filled by a thread."""
     lines: Queue[str] = Queue()
     assert process.stdout is not None
     output = process.stdout
@@ -136,7 +135,6 @@ def _lines(process: subprocess.Popen[str]) -> Queue[str]:
 
 
 def _until(lines: Queue[str], words: str) -> str:
-    """Return the next line that contains ``words``; raises ``queue.Empty`` if none comes for WITHIN_S seconds."""
     while words not in (line := lines.get(timeout=WITHIN_S)):
         pass
     return line

@@ -50,7 +50,6 @@ def _said(*words: str) -> str:
 
 
 def _parameters(text: str) -> Iterator[str]:
-    """Yield a word per parameter: its name, ``!`` if required, ``*`` if unique, and ``:`` with its kind."""
     try:
         root = Xml.fromstring(text[text.index("<") :])
     except (Xml.ParseError, ValueError):
@@ -74,7 +73,6 @@ def _parameters(text: str) -> Iterator[str]:
 
 
 def _meant(name: str, default: str, kind: str) -> str:
-    """Return a more exact kind for a text or an integer, judged by the name and the default of the parameter."""
     if re.fullmatch(r"/[\w./-]+", default) or (not kind and _PATH.fullmatch(name)):
         return "path"
     return "count" if kind and _COUNT.fullmatch(name) and not default.startswith("-") else kind
@@ -97,7 +95,6 @@ def actions(text: str) -> str:
 
 
 def _agents() -> Iterator[tuple[str, str]]:
-    """Yield each resource agent with its metadata."""
     for path in sorted(_OCF.glob("*/*")):
         if path.is_file() and not path.name.startswith("."):
             name = f"{path.parent.name}:{path.name}"

@@ -72,7 +72,6 @@ class FreshNodes:
             self._make(name)
 
     def _make(self, name: str) -> None:
-        """Power the node off, prepare its disk, and power it on."""
         letter = self._letters[name]
         self._power(letter, "off")
         disk = self.lab / letter
@@ -181,7 +180,6 @@ class FreshNodes:
         }
 
     def _seen(self) -> str:
-        """Return the output of crm_mon on each node, for the message of a failed wait."""
         return "\n".join(f"{name}: {self.run(name, 'crm_mon -1 -r -f -A').stdout}" for name in self._letters)
 
     def wait(self, what: str, condition: Any) -> None:

@@ -24,7 +24,6 @@ def _simulated(cib: Path, new: Path, *words: str) -> Path:
 
 
 def _told(plan: Path, cib: Path) -> set[str]:
-    """Return the rules of _RULES that are broken if the running cluster has this CIB and state."""
     environment = {**os.environ, "CIB_file": str(cib)}
     command = ["crm_mon", "--one-shot", "--inactive", "--output-as=xml"]
     state = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stdout

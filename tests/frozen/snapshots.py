@@ -146,7 +146,6 @@ def samples() -> str:
 
 
 def _is_small(plan: Any) -> bool:
-    """Return whether every machine can complete this plan: up to 8 ranks, fixed amounts, backends of every build."""
     kinds = {phase["kind"] for phase in plan["phases"]}
     backends = {phase.get("backend", "posix") for phase in plan["phases"]}
     timed = any("stop" in phase for phase in plan["phases"])

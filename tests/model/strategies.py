@@ -13,7 +13,6 @@ _DEFINITIONS = load_schema("plan")["$defs"]
 
 
 def _values(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Return the values that a rule of the schema allows."""
     if "$ref" in rule:
         rule = {**_DEFINITIONS[rule["$ref"].rpartition("/")[2]], **rule}
     if "const" in rule:

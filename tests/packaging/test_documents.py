@@ -40,7 +40,6 @@ live, site = _script("live"), _script("site")
 
 
 def _unknown(words: list[str]) -> list[str]:
-    """Return the subcommand or the options of a command that do not exist."""
     command: click.Command = cli
     context = click.Context(cli, info_name="strakes")
     if cli.get_command(context, " ".join(words[:2])) is not None:

@@ -81,7 +81,6 @@ def lines_past_the_filter(tree: ast.AST) -> Found:
 
 
 def _is_harmless(value: ast.expr) -> bool:
-    """Return whether an expression is a number, a constant, or text that was escaped."""
     if isinstance(value, ast.Call):
         return ast.unparse(value.func) in ("for_terminal", "len", "sum", "click.style", "width")
     if isinstance(value, ast.IfExp):

@@ -15,7 +15,6 @@ _SERIES = 300
 
 
 def _tolerance(share: float) -> float:
-    """Return the excess over ``share`` that ``_SERIES`` simulations exceed by chance in one of 10,000 cases."""
     return 3.7 * math.sqrt(share * (1 - share) / _SERIES)
 
 

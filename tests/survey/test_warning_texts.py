@@ -31,7 +31,6 @@ def test_a_warning_has_its_values_its_cells_and_a_remedy(kind: str) -> None:
 
 
 def _any_values(kind: str) -> dict[str, Any]:
-    """Return a value for each field of a text: a number if the field has a format, a sentence otherwise."""
     fields = string.Formatter().parse(f"{TEXTS[kind]} {{each}}")
     return {name: 1.0 if form else "a text." for _, name, form, _ in fields if name}
 

@@ -20,7 +20,6 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
 
 
 def _gone(pid: int) -> bool:
-    """Return whether the process has ended or is a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -279,7 +279,6 @@ class Cib:
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
-        """Merge attribute sets that match ``about``. Pacemaker prefers the set with the highest score."""
         found: dict[str, str] = {}
         for block in self._sets(path):
             rule = block.find("./rule")
@@ -441,7 +440,6 @@ def _has_ended(part: Xml.Element) -> bool:
 
 
 def _replicas(bundle: Xml.Element) -> Iterator[str]:
-    """Yield the names of the guest nodes of a bundle: ID-0 for its first replica, ID-1 for the second."""
     given = [each.get(name, "") for name in REPLICAS for each in bundle if each.get(name)]
     for number in range(min(_number(given[0]), MOST_RESOURCES) if given else 1):
         yield f"{bundle.get('id')}-{number}"

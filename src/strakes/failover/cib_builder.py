@@ -250,7 +250,6 @@ def times_of(agent: Mapping[str, str]) -> dict[str, float]:
 
 
 def _agent(text: str, standard: str) -> dict[str, str]:
-    """Return class, provider and type of an agent given as ``ocf:heartbeat:IPaddr2`` or only ``IPaddr2``."""
     first, *rest = [part for part in text.split(":") if part]
     if standard:
         return {"class": standard, "type": text.removeprefix(f"{standard}:")}

@@ -210,7 +210,6 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _ip(address: str) -> str:
-    """Return the IP address in an address of DRBD: 10.1.0.1 for ``ipv4 10.1.0.1:7788``, ::1 for ``[::1]:7788``."""
     text = address.rsplit(maxsplit=1)[-1] if address.split() else ""
     return text.rpartition(":")[0].strip("[]") if ":" in text else text
 

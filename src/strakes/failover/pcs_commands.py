@@ -137,7 +137,6 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    """Add the clone of ``resource master CLONE RESOURCE``, a command of pcs 0.9."""
     names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
     plain = [name for name in names if name != "meta"]
     _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)

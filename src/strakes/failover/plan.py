@@ -112,7 +112,6 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
 
 
 def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-    """Yield (name, provider, type, parameters) of each agent that moves services away from nodes without network."""
     hosts = cluster.file_system.watch
     watched = {"host_list": " ".join(hosts), "multiplier": _WATCHED}
     name = "clients-network"
@@ -181,7 +180,6 @@ def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
 
 
 def _create_pool(target: ServedTarget) -> str:
-    """Return the shell command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
     options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
     mounting = "canmount=off" if target.file_system == "lustre" else f"mountpoint={target.mount}"
     words = (f"-O {shlex.quote(mounting)}", shlex.quote(target.pool), " ".join(map(shlex.quote, target.vdevs)))
@@ -189,7 +187,6 @@ def _create_pool(target: ServedTarget) -> str:
 
 
 def _import_options(target: ServedTarget) -> str:
-    """Return the ``-d`` options that limit ``zpool import`` to the directories of the target's disks."""
     places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
     return " ".join(f"-d {place}" for place in places)
 

@@ -61,7 +61,6 @@ class PolicyEngine:
 
     @property
     def _granted(self) -> list[str]:
-        """Return the arguments of crm_simulate that grant all Booth tickets to the simulated site."""
         tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
@@ -189,7 +188,6 @@ def plain_id(identity: str) -> str:
 
 
 def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Return resource -> (node, role) pairs. Unclean nodes are left out: it is unknown whether resources run there."""
     status = document.find("./revised_cluster_status")
     places: dict[str, tuple[tuple[str, str], ...]] = {}
     if status is None:

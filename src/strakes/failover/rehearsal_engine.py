@@ -131,7 +131,6 @@ class FailureEngine:
         return root
 
     def _keep_away(self, cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
-        """Ban each target from the nodes that lost its disks, because a start there would fail."""
         constraints = cib.find("./configuration/constraints")
         assert constraints is not None
         present = {constraint.get("id") for constraint in constraints}

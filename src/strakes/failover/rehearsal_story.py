@@ -263,7 +263,6 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Return whether DRBD suspends writes because a peer is gone and may still be powered on."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
@@ -316,7 +315,6 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Return the state after a partition in which the side with quorum cannot power off the other nodes."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither node can power the other off"
@@ -366,7 +364,6 @@ class Story:
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
     ) -> tuple[World, Step]:
-        """Return the state after a fencing device has reported success although ``loser`` stays on."""
         said = [f"{done.device} reports that {loser.name} is off although it is on"]
         off = world.off | done.dead
         text = ""
@@ -380,7 +377,6 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Return the state after all nodes have lost power, and only the node ``alone`` has started again."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
@@ -435,7 +431,6 @@ class Story:
         return world, replace(step, said=(told, *step.said))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Mark the copies that DRBD no longer updates as stale. Return the new state and an explanation."""
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)

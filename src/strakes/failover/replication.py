@@ -66,7 +66,6 @@ class Resource:
 
     @staticmethod
     def _value(parent: Block, section: str, key: str) -> str:
-        """Return the last value of a key in a section; "yes" for a flag without a value."""
         found = ""
         for name, value in parent.one(section).settings:
             if name in (key, f"no-{key}"):
@@ -160,7 +159,6 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 
 def _device(text: str) -> str:
-    """Return the path in a ``device`` option: ``/dev/drbd0`` for ``/dev/drbd0 minor 0`` and for ``minor 0``."""
     words = text.split()
     if "minor" in words[:-1]:
         return f"/dev/drbd{words[words.index('minor') + 1]}"

@@ -91,7 +91,6 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 
 
 def _helps(setup: Setup, device: Primitive) -> bool:
-    """Return whether a device that cuts no power, such as fence_kdump, only supplements a device that does."""
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
         any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)

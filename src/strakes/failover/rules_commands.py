@@ -81,7 +81,6 @@ def _of_line(file: str, line: str) -> Iterator[Command]:
 
 @lru_cache(maxsize=4096)
 def _tokens(line: str) -> tuple[str, ...]:
-    """Split a line into words and separators (``;``, ``&&``, ``|``). Return () for an unclosed quotation mark."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
     lexer.whitespace_split = True
     lexer.commenters = "#"

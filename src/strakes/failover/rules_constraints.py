@@ -166,7 +166,6 @@ def tickets(setup: Setup) -> Iterator[Thing]:
 
 
 def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
-    """Return the stickiness of a group: the sum of the ``resource-stickiness`` of its members."""
     default = cib.properties.get("default-resource-stickiness", "0")
     return sum(score(one.meta.get("resource-stickiness", default)) for one in members)
 

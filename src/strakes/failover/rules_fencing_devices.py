@@ -109,7 +109,6 @@ def tie_breakers(setup: Setup) -> Iterator[bool]:
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices of the first fencing level, not counting fence_kdump, which cuts no power."""
     devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
     levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
     return next(filter(None, levels), []) if levels else devices

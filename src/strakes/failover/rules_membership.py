@@ -18,7 +18,6 @@ _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "54
 
 
 def _networks(setup: Setup, number: int) -> dict[str, str]:
-    """Return node -> network of its address on a Corosync link, by default the /24 (IPv6: /64) of the address."""
     described = [ipaddress.ip_network(one.subnet) for one in (setup.cluster.networks if setup.cluster else ())]
     known, found = hosts_of(setup), {}
     for node in nodes_of(setup):

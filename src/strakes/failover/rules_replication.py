@@ -35,7 +35,6 @@ def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
 
 
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
-    """Yield (resource that uses a DRBD device, clone that promotes the device); the clone may be an empty text."""
     for one in setup.services:
         if one.uses_disk and _DEVICE.fullmatch(one.device):
             yield one, clone_of(setup, one.device)

@@ -363,7 +363,6 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
 
 
 def _files_of_nodes(root: Path) -> Iterator[Path]:
-    """Yield the files below nodes/NAME/etc. Raises BadInputError if their directories are nested too deep."""
     directories = [*(root / "nodes").glob("*/etc")]
     for _ in range(MOST_DEPTH):
         inside = [path for directory in directories for path in directory.glob("*")]

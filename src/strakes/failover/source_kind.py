@@ -92,7 +92,6 @@ def _haresources(text: str, ha_cf: str) -> Iterator[str]:
 
 
 def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
-    """Yield crm statements for a line of haresources: a group of its resources, ordered after the DRBD promotion."""
     members, copies, known = list[str](), list[tuple[str, int]](), read_table("options/heartbeat")
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")

@@ -183,7 +183,6 @@ def _resolved(text: str) -> str:
 
 
 def _agents(setup: Setup) -> ValidatorVerdict:
-    """Return the verdict of the resource agents: each agent checks the parameters of its resource (validate-all)."""
     refused = []
     for one in setup.services[:_MOST_AGENTS]:
         done = run(["crm_resource", "--validate", "--resource", one.id], _LIMIT_S)
@@ -193,7 +192,6 @@ def _agents(setup: Setup) -> ValidatorVerdict:
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
-    """Return the verdict of crm_verify. The CIB has all nodes online, to avoid warnings about offline nodes."""
     cib = setup.pacemaker
     if why := too_much_to_ask(cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run the command yourself, which takes a while")

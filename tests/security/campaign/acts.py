@@ -73,7 +73,6 @@ def read_ahead(world: World) -> Path:
 
 
 def _require_restored(world: World, draw: random.Random) -> None:
-    """The setting has its original value, or is pending and `knobs restore` restores it."""
     original = (world.place / "read-ahead").read_text()
     pending = list(world.place.glob("store/knobs/*.jsonl"))
     require(pending != [] or read_ahead(world).read_text() == original, "a setting is changed and nothing is pending")
@@ -90,7 +89,6 @@ def _drill(world: World) -> list[str]:
 
 
 def _require_undone(world: World, draw: random.Random) -> None:
-    """The guard undoes the fault, or `failover undo` does if the guard was killed."""
     if (world.place / "fault-is-done").exists():
         world.call("failover", "undo")
         require(not (world.place / "fault-is-done").exists(), "the fault of a drill was not undone")

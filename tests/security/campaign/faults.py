@@ -58,8 +58,6 @@ def _kill_other(word: bytes) -> Callable[[Situation], bool]:
 
 
 def _stop(word: bytes) -> Callable[[Situation], bool]:
-    """Stop a process for up to a second, then continue it."""
-
     def act(situation: Situation) -> bool:
         pids = _others(situation, word) if word else [situation.process.pid]
         if not pids or situation.process.poll() is not None:
@@ -74,7 +72,6 @@ def _stop(word: bytes) -> Callable[[Situation], bool]:
 
 
 def _rename_workspace(situation: Situation) -> bool:
-    """Rename the workspace as its directory's owner can, possibly with a link in its place, and rename it back."""
     directory = situation.world.directory
     for workspace in sorted(directory.glob("strakes-*")):
         if workspace.is_symlink() or workspace.name.startswith("strakes-20260101"):
@@ -118,7 +115,6 @@ def _slow(situation: Situation) -> bool:
 
 
 def _replace_mount(situation: Situation) -> bool:
-    """Unmount the file system lazily and mount another one in its place."""
     place = str(situation.world.directory)
     subprocess.run(["umount", "--lazy", place], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=1777", "strakes-test", place], check=True)

@@ -81,7 +81,6 @@ def _act(act: Act, schedule: list[tuple[float, Fault]], situation: Situation, do
 
 @contextmanager
 def _mounted(kind: str, world: World) -> Iterator[FaultyMount | None]:
-    """Mount the kind of file system on the measured directory, and unmount at the end everything mounted there."""
     if kind == "directory":
         yield None
     elif kind == "faulty":

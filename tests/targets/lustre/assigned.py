@@ -156,7 +156,6 @@ def _parameters_set() -> Iterator[tuple[str, Command[object]]]:
 
 
 def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
-    """Yield the last of several recorded commands. The others printed nothing, or the last reads back their setting."""
     yield "err_getstripe_nonlustre_file", getstripe("/tmp/plainfile")
     yield "err_setstripe_noopt_path", getstripe("bad17")
     yield "err_setstripe_o_dup", getstripe("bad10")
@@ -182,7 +181,6 @@ def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
 
 
 def _parameters() -> Iterator[tuple[str, Command[object]]]:
-    """Yield each plain get_param, with the command derived from the recorded command line."""
     for folder in ("client", "server"):
         for name in names(folder):
             words = recording(name).command.split(" ")

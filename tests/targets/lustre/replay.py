@@ -74,7 +74,6 @@ class Replay:
         return None
 
     def _parameters(self, patterns: Sequence[str]) -> Completed:
-        """Return the values for each pattern in turn, with an error for patterns without a match, as lctl does."""
         stdout, stderr, status = "", "", 0
         for pattern in patterns:
             done = self._recorded(f"lctl get_param {pattern}") or self._values(pattern)

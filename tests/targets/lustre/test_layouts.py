@@ -137,7 +137,6 @@ def test_a_layout_read_from_a_file_can_be_set() -> None:
 
 
 def _unplaced(layout: Layout) -> Layout:
-    """Return the layout without the targets and other values that cannot be requested."""
     parts = tuple(replace(part, layout=_unplaced(part.layout)) for part in layout.components)
     pattern = "" if layout.pattern == "raid0" else layout.pattern
     plain = replace(layout, targets=(), first_target=None, pattern=pattern, components=parts)

@@ -143,10 +143,13 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
             words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
             if not words or os.path.basename(words[0]) != program:
                 continue
-            status = (proc / number / "status").read_text(errors="replace")
-            users = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)
-            if users and {0, os.geteuid()}.issuperset(map(int, users[1].split())):
+            if _is_trusted(proc / number):
                 yield int(number), words[1:]
+
+
+def _is_trusted(process: Path) -> bool:
+    users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
+    return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 
 
 def process_start(pid: int) -> int | None:
@@ -180,12 +183,16 @@ def mark_of(pid: int, started: int) -> dict[str, str]:
 
 
 def commands_of(pid: int, started: int) -> tuple[int, ...]:
-    """Return the process ids of the running commands that a process marked by :func:`mark_of`."""
+    """Return the process ids of the running commands that a process marked by :func:`mark_of`.
+
+    Other users can put the mark into their own processes, so only those of this user and of root count.
+    """
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
     left = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
-            if mark in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"):
+            process = Path("/proc", number)
+            if mark in (process / "environ").read_bytes().split(b"\0") and _is_trusted(process):
                 left.append(int(number))
     return tuple(left)
 

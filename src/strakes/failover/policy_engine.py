@@ -125,7 +125,6 @@ class PolicyEngine:
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
     def _fresh(self) -> Xml.Element:
-        """Return the CIB with all nodes (also guest nodes) up, nothing started, and the attributes that agents set."""
         root = self._cib.with_nodes_online(self._cib.members_of_corosync or self._setup.node_names)
         status = root.find("./status")
         assert status is not None

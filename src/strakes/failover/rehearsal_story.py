@@ -102,7 +102,6 @@ def _reached(room: Room, watcher: Primitive, node: str) -> int:
 
 
 def _node_of(setup: Setup, tie_breaker: str) -> str:
-    """Return the node that wins a tie of votes. ``tie_breaker``: lowest, highest, or a list of node ids."""
     ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
     first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
     if first.isdecimal():

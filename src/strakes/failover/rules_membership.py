@@ -42,7 +42,8 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
         # A single link may connect routed networks, as between the zones of a cloud, and so may links of distant nodes.
-        one_is_off = sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2
+        near = any(len(set(other.values())) == 1 for other in links if other is not link)
+        one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(nets)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from itertools import combinations
@@ -83,7 +84,7 @@ def _never_together(cib: Cib, *resources: str) -> bool:
     names = [{one.id, one.group, one.clone} - {""} for one in cib.primitives if one.id in resources]
     for tie in cib.colocations:
         ends = [name for name, _ in tie.resources]
-        if tie.score < 0 and all(any(end in own for end in ends) for own in names):
+        if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
     sites = list[set[tuple[str, str]]]()
     for own in names:
@@ -98,7 +99,7 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
     for (kind, value), first, other in shared(rows):
-        if not _never_together(setup.pacemaker, first, other):
+        if kind != "directory" or not _never_together(setup.pacemaker, first, other):
             yield f"cib: {first} and {other} have the {kind} {value}"
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):

@@ -109,7 +109,7 @@ def without_secrets(text: str) -> str:
 def is_secret(name: str, value: str) -> bool:
     """Return whether a parameter with this name and value holds a secret. Paths of keys and time-outs do not.
 
-    >>> is_secret("passwd", "17"), is_secret("ssh_key", "/root/key"), is_secret("token", "3000")
+    >>> is_secret("passwd", "17"), is_secret("ssh_key", "/etc/key"), is_secret("token", "3000")
     (True, False, False)
     """
     match = _SECRET_NAME.search(name)

@@ -89,8 +89,8 @@ def _never_together(cib: Cib, *resources: str) -> bool:
     sites = list[set[tuple[str, str]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]
-        rules = [rule for one in places for rule in one.iter("rule") if score(rule.get("score", "")) < 0]
-        tests = [test for rule in rules for test in rule.iter("expression") if test.get("operation") == "ne"]
+        rules = [rule for one in places for rule in one.iter("rule") if score(rule.get("score", "")) == -math.inf]
+        tests = [rule[0] for rule in rules if len(rule) == 1 and rule[0].get("operation") == "ne"]
         sites.append({(test.get("attribute", ""), test.get("value", "")) for test in tests})
     return any(key == attribute and value != site for key, value in sites[0] for attribute, site in sites[-1])
 

@@ -25,7 +25,7 @@ _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
 # Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure the start of the work.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
-_SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
+_SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
 # Maximum share of the time that is planned for work outside the phases. At least 30 % is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
@@ -47,7 +47,7 @@ class Load:
         """Return the longest phase, in seconds, for which ``blocks`` blocks fit the budget."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
-        return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), LONGEST_PHASE_S))
+        return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), _LONGEST_PHASE_S))
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:

@@ -9,8 +9,8 @@ from strakes.base.foreign_text import without_secrets
 # Texts of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
-# Maximum characters of a secret. The text is searched for secrets this far beyond the cut, because a secret such as
-# USER:PASSWORD@ is only recognised by its end. With half the number, a longer secret would show its beginning.
+# Number of characters beyond the limit that are searched for secrets too: the end of USER:PASSWORD@, by which a
+# password is recognised, may be there.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 
@@ -18,7 +18,7 @@ BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended b
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known word with the most similar spelling, or "" if none is similar.
 
-    It has the same first letter, because prefixes such as "no" reverse the meaning.
+    A similar word has the same first letter, because prefixes such as "no" reverse the meaning.
 
     >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"]), nearest_word("norun", ["run"])
     ('metadata-ops', '')
@@ -29,7 +29,7 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 class StrakesError(Exception):
-    """An error that a user can act on, without secrets.
+    """An error that tells the user what to do next. Passwords and keys are removed from its texts.
 
     ``where``: host, rank, path or server. ``why``: often the system's message. ``remedy``: what to try next.
 

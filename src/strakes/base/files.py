@@ -51,7 +51,7 @@ def default_root() -> Path:
 
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
-    """Yield a descriptor, and close it after the body. Ignore the error of a server (FUSE, NFS) at that moment."""
+    """Close the descriptor at the end of a ``with`` block. Ignore errors of close(), which report failed servers."""
     try:
         yield descriptor
     finally:
@@ -60,9 +60,10 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def owner_of(descriptor: int) -> int:
-    """Return the number of the user who controls an open file: its owner, or the user who mounted it by FUSE.
+    """Return the id of the user who controls an open file: its owner or, on FUSE mounts of other users, the mounter.
 
-    A FUSE server can show any owner. Only servers of this user and of root are trusted. Return -1 after an unmount.
+    A FUSE server can invent owners, so the owner counts only if this user or root mounted it. Return -1 after an
+    unmount.
     """
     import ctypes
 
@@ -147,7 +148,6 @@ def _walk(
 
 
 def _require_guarded(directory: int, trusted: Collection[int]) -> None:
-    """Raise PlantedFileError if a user outside ``trusted`` can replace files in the directory."""
     status = os.fstat(directory)
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
     if free or owner_of(directory) not in trusted:
@@ -182,7 +182,6 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
 
 
 def _sync(directory: int) -> None:
-    """Sync a directory, so that new, renamed and removed names survive a crash."""
     with closing(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)) as descriptor:
         os.fsync(descriptor)
 
@@ -412,7 +411,7 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # A circle of links leads to no file, so replace a link.
+    with _directory(path.parent) as directory:  # The links form a loop, so replace the last link.
         _replace(path.name, content, None, directory)
 
 
@@ -482,7 +481,6 @@ def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
 
 
 def _mode_of(name: str, directory: int) -> int:
-    """Return the mode of an existing regular file of this user or root, else the default mode of new files."""
     try:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Delay signal handlers until the body has ended. Only the main thread runs handlers; others need no delay."""
+    """Delay signal handlers until the end of a ``with`` block. Python runs handlers only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

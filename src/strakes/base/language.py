@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # The first one that is set decides (locale(7)).
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # The first variable that is set decides (locale(7)).
 _chosen = [ENGLISH]
 
 
@@ -36,7 +36,7 @@ def current() -> str:
 
 @contextmanager
 def english() -> Iterator[None]:
-    """Use English inside the body, for example for a document that programs read."""
+    """Use English until the end of a ``with`` block, for example for a document that programs read."""
     before = current()
     choose(ENGLISH)
     try:

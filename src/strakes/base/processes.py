@@ -249,7 +249,6 @@ def _proc_text(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    """Return the fields of proc_pid_stat(5) after the program's name. Empty if the process does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

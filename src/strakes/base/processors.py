@@ -41,7 +41,6 @@ def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> Other
 
 
 def _ticks(stat: Path) -> tuple[int, int] | None:
-    """Return the busy ticks and all ticks of the processors since boot. Waiting for I/O counts as idle."""
     try:
         user, nice, system, idle, iowait, *rest = map(int, stat.read_text().split("\n", 1)[0].split()[1:9])
     except (OSError, ValueError):

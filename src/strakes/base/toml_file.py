@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. Memory is proportional to its square.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # 64 bits, for seeds: twice the largest integer of TOML
+_LARGEST = (1 << 64) - 1  # Seeds of random numbers need 64 bits. TOML 1.0 requires only 63 bits and a sign.
 
 # Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
 _TOKEN = re.compile(

@@ -1,4 +1,4 @@
-"""Cells: combinations of the levels of a study's factors, each with a plan and measures."""
+"""Cells: combinations of a study's settings, each with the plan and the measures of one measurement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# Metrics of results. A phase has at most one of them, and any number of other metrics, such as loads.
+# Metrics of results. A phase has at most one of them, besides any number of load metrics.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 # Metrics of the load of machines and accelerators. Reports show them in addition to the rates. The precision of a run
 # does not depend on them.
@@ -59,7 +59,7 @@ NO_PLAN = Plan(0, ())
 
 @dataclass(frozen=True)
 class Measure:
-    """One quantity measured in one phase of a cell's plan. ``settings``: in addition to the cell's."""
+    """One quantity measured in one phase of a plan. ``settings``: settings of the phase, besides those of its cell."""
 
     phase: str
     metric: Metric

@@ -120,7 +120,6 @@ def _definition(reference: str) -> Mapping[str, Any]:
 
 
 def _selected(value: object, forms: list[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return the alternative of a ``oneOf`` that the value's discriminator selects."""
     if not isinstance(value, dict):
         return {"type": "object"}
     resolved = [_definition(form["$ref"]) if "$ref" in form else form for form in forms]
@@ -144,7 +143,6 @@ def _are_same(value: object, wanted: object) -> bool:
 
 
 def _key_path(path: Iterable[str | int]) -> str:
-    """Return the path of a key in the engine's notation: ``phases[0].stop.seconds``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 

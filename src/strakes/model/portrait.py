@@ -154,7 +154,8 @@ class Headline:
 class ServerCount:
     """Counters of a server or storage target, summed over all ``visits`` (executions of the plan) of a cell.
 
-    Making and removing files counts. ``counters``: named as in ``strakes.targets.description.Observation``.
+    They include the work of making and removing the files. ``counters``: named as in
+    ``strakes.targets.description.Observation``.
     """
 
     study: str

@@ -86,7 +86,6 @@ def _union_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def _list_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return the reader of a tuple. A tuple of pairs may be written as a JSON object."""
     if types[1:] and types[1] is not ...:
         readers = tuple(map(_reader, types))
         return lambda value: tuple(read(item) for read, item in zip(readers, value, strict=True))

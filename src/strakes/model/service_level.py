@@ -101,12 +101,12 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Return how many minutes exceed the level. A row that covers ten minutes counts as ten."""
+    """Return the number of minutes whose latencies exceeded the level. ``rows`` may cover several minutes each."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
         if exceeded is not None:
-            # A minute that took slightly longer than 60 s counts as one.
+            # An observation that took slightly longer than 60 s counts as one minute.
             length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
             minutes += length
             bad += length * exceeded

@@ -143,9 +143,9 @@ def why_unknown(
 ) -> str:
     """Return why a forecast for ``scale`` is impossible, or "".
 
-    A forecast for another number of targets or files needs one of: measurements with several numbers, counters of the
-    targets' busy time, or a stated limit. ``ranks_needed``: the same applies to the number of ranks, because its effect
-    is known only for rates of network file systems.
+    A forecast for another number of targets or files needs measurements with several such numbers, counters of the
+    targets' busy time, or a stated limit. ``ranks_needed``: so does a forecast for another number of ranks, because its
+    effect is known only for rates of network file systems.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

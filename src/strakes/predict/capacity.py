@@ -21,7 +21,10 @@ _CONTRADICTION = 3.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements and stated limits. ``counters``, ``limits``: components whose counter or limit was wrong."""
+    """Measurements, and stated limits that agree with them.
+
+    ``counters``, ``limits``: components whose counter or limit was rejected.
+    """
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]

@@ -152,7 +152,6 @@ def _requests(visits: Sequence[Visit]) -> float | None:
 
 
 def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
-    """Return {"osts": mean busy share (0 to 1) of the file system's device}, or {} without counters."""
     shares = [
         min(1.0, float(counted["busy_s"]) / sample.elapsed_s)
         for sample in samples
@@ -162,7 +161,7 @@ def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
 
 
 def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
-    """Combine the measurements of several runs at one scale. Half of their range adds to the error."""
+    """Combine the measurements of several runs at one scale. Half of their range is added to the standard error."""
     values = [level.log_value for level in levels]
     between = (max(values) - min(values)) / 2
     error = math.hypot(fmean(level.log_error for level in levels), between) / math.sqrt(len(levels))

@@ -94,7 +94,6 @@ class Model:
         return Forecast(median, low, high, saturates)
 
     def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:
-        """Return (component, log of its maximum rate at this scale, standard error of the log)."""
         bounds: list[tuple[Part, float, float]] = []
         for part in PARTS:
             if carried := self.evidence.carried(part):

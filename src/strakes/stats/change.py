@@ -40,7 +40,8 @@ _WARM_UP = 30  # Warm-up values of a series. At an autocorrelation of 0.9, 4% of
 _GROWN, _RENEWED = 1.4, 128
 # Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Minimum cost reduction (in variances times the log of the number of values) by a past change, and minimum distance.
+# Minimum cost reduction by a past change, as a multiple of variance * log(number of values), and minimum number of
+# values between two changes.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # Maximum assumed autocorrelation. 0.985 would double the variance of simulated noise.
 # Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel

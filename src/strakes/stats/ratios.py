@@ -143,7 +143,8 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
     """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: a ratio that may be closer to 1 than this share is INCONCLUSIVE. Raises ValueError for a negative margin.
+    ``least``: a ratio is INCONCLUSIVE if its interval comes closer to 1 than this share. Raises ValueError for a
+    negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]

@@ -1,4 +1,4 @@
-"""Choose the length of phases and the measurements so that enough rounds of trials fit the budget."""
+"""Choose measurements and the length of their phases so that enough repetitions fit the budget."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of a block (round of trials): number of equivalent creation phases, and seconds outside phases."""
+    """Duration of a block (one trial of each cell): number of phases that create files, and seconds outside phases.
+
+    A phase that uses existing files counts as a part of a phase that creates files.
+    """
 
     cells: int
     phases: float
@@ -74,10 +77,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return the context with the phase length and the lowest priority that is measured.
+    """Return ``context`` with the length of phases, and with the lowest priority of measurements that fit the budget.
 
-    ``loads``: for each priority, the load of all cells with this or a higher priority. If the requested data, files or
-    phase length do not fit the budget, raises BadInputError that names a sufficient budget.
+    ``loads``: for each priority, the duration of a block of all cells with this or a higher priority. Raises
+    BadInputError that names a sufficient budget if the requested data, files or phase length do not fit.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)

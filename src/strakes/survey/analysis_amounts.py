@@ -115,9 +115,4 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
 
 
 def _span(low: str, high: str) -> str:
-    """Return a range as text, or a single value if both ends are equal.
-
-    >>> _span("8 MiB", "8 MiB"), _span("1", "2")
-    ('8 MiB', '1 to 2')
-    """
     return low if low == high else gettext("{low} to {high}", low=low, high=high)

@@ -45,11 +45,6 @@ _NUMBERS = {
 
 
 def _span(numbers: Sequence[int], noun: str = "process") -> str:
-    """Return the range of numbers of processes or clients as text.
-
-    >>> _span([4]), _span([1, 2, 8]), _span([1])
-    ('4 processes', '1 to 8 processes', '1 process')
-    """
     low, high = min(numbers, default=0), max(numbers, default=0)
     one, several, span = _NUMBERS[noun]
     return gettext(span if low < high else one if high == 1 else several, low=low, high=high)

@@ -95,7 +95,7 @@ def _file_system(results: Results) -> Iterator[RunWarning]:
     elif below in MEMORY_FILE_SYSTEMS:
         place = gettext("{file_system} in an image file on {below}", file_system=file_system, below=below)
         yield warning("memory-file-system", file_system=place)
-    elif device.get("backing_file"):  # The file system below an image file caches O_DIRECT.
+    elif device.get("backing_file"):  # On a loop device, O_DIRECT does not bypass the cache of the file system below.
         yield warning("cache-below", [cell.id for cell in _reads(results)], file=device["backing_file"])
     if results.facts.get("direct_io", True) is False:
         yield warning("direct-refused", file_system=file_system)

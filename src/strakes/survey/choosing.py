@@ -44,8 +44,8 @@ _PILOTS = 2
 # Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median. With
 # half, it would.
 _SMALLEST_PILOTS = 3
-# Trials with the chosen amounts: their positions among all, by expected duration. One extreme of three does not change
-# the median.
+# Trials with the chosen amounts use three measurements, at these positions in the order of expected duration. One
+# unusual result of three does not change the median.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50

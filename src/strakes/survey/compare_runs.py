@@ -317,7 +317,6 @@ def _share_of(ratio: float) -> str:
 
 
 def _load(side: _Runs) -> float:
-    """Return the largest load before these runs, in runnable processes per processor (at least 1)."""
     facts = [(run.environment.get("load_average"), run.environment.get("cpus")) for run in side]
     return max([1.0, *(float(load[0]) / int(cpus) for load, cpus in facts if load and cpus)])
 

@@ -43,14 +43,14 @@ _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
-# Below: seconds of a trial outside its phases, for the check and for the error message.
 _FAST = Pilot(1e9, 1e9, 1e5)
+# Seconds of a trial outside its phases. The request is checked with 0 s, but the error message assumes 0.1 s.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial longer than this multiple of the planned phase length has a fixed amount of work, because all other phases end
-# after three times that length (33 % below this limit).
+# Phases with a time limit end after three times the planned length. A trial that takes longer than this multiple of the
+# planned length therefore has a fixed amount of work.
 _OUTSIZED = 4.0
-# Share of the budget for trials with time-limited phases, if others have a fixed amount of work. With twice the share,
-# the others would get no time.
+# Share of the budget for trials with a time limit, if other trials have a fixed amount of work. With twice the share,
+# the other trials would get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
 # Longest phase of a study, in seconds. On CephFS, rates of 2 s scattered between blocks as much (14 %) as rates of
 # 0.9 s (13 %), so longer phases only leave time for fewer blocks.

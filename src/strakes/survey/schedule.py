@@ -90,7 +90,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """Make an interim analysis if one is due, and stop measuring what it answers."""
+        """Make an interim analysis if one is due. Stop measuring the cells of questions that it answers."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -149,10 +149,11 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Plan to answer further questions while the remaining time suffices for the trials that they need.
+        """Select further questions to answer, while the remaining time suffices for their trials.
 
-        The first call requires ``WANTED_BLOCKS`` trials of each measurement. Later calls require as many of the planned
-        ones and ``FEWEST_BLOCKS`` of new ones, or ``FEWEST_BLOCKS`` of all for a question that was postponed.
+        The first call plans ``WANTED_BLOCKS`` trials of each cell. In later calls, cells that no selected question
+        compares need ``FEWEST_BLOCKS`` trials. The other cells need ``WANTED_BLOCKS``, or ``FEWEST_BLOCKS`` for a
+        question that was postponed.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         for index, verdict in enumerate(self._verdicts):
@@ -194,9 +195,8 @@ class Schedule:
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells until the remaining time suffices for the others. Return the dropped cells.
 
-        Cells of priority 1 are never dropped, because even a few of their runs are useful. If the study has verdicts,
-        the last planned verdicts are postponed and no cell is dropped: the others must reach the first look, which
-        decides large differences and closes their cells.
+        Cells of priority 1 are never dropped, because even a few of their runs are useful. With ``verdicts``, the last
+        selected questions are postponed instead, so that the others reach the first interim analysis.
         """
         dropped: list[Cell] = []
         if self._verdicts:

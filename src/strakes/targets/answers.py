@@ -19,7 +19,7 @@ _MOST = 1 << 64
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
 # Maximum number of characters of a text in an answer, 64 times as many as a path has (4,096 bytes).
 _LONGEST = 1 << 18
-# An escaped half of a surrogate pair, such as \ud800: JSON may contain it, but it cannot be encoded as UTF-8.
+# Half of a surrogate pair, such as \ud800, which JSON allows but UTF-8 cannot encode.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -69,7 +69,10 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
 
 
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
-    """Raise ValueError for more than ``most`` of the characters ``marks``, or 256 Ki characters without ``ends``."""
+    """Raise ValueError if ``text`` has more than ``most`` values or a value of more than 256 Ki characters.
+
+    ``marks``: each of these characters begins a value. ``ends``: characters that end a value.
+    """
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
         raise ValueError(f"the output has more than {most:,} values, or a value of more than {_LONGEST:,} characters")
 

@@ -30,7 +30,7 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 def _real_directory(path: str) -> tuple[str, int]:
     real = os.path.realpath(path, strict=True)
-    # With "/.", stat fails for a directory that cannot be entered, and triggers an automounter.
+    # With the suffix "/.", stat fails for a directory that cannot be entered, and an automounter mounts the directory.
     os.stat(f"{real}/.")
     return real, _mount_of(real)
 
@@ -111,7 +111,6 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
 
 
 def _project_of(directory: int) -> int:
-    """Return the project id that new files in the directory inherit, or 0 for none."""
     import fcntl
     import struct
 

@@ -18,7 +18,8 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
-# Errors of opening a directory that no run of this user made. After other errors (too many files), it may be ours.
+# errno values that show that a directory is no workspace of this user. After other errors, such as too many open files,
+# it may be one.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
@@ -61,7 +62,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
                 why = f"this directory cannot be entered ({os.strerror(error.errno or 0)})"
                 (ignored if error.errno in _NOT_OURS else left).append(Left(path, why))
                 continue
-            with ExitStack() as entered:  # closes directories of others at once: they may be thousands
+            with ExitStack() as entered:
                 entered.callback(os.close, opened_workspace)
                 marker = read_marker(opened_workspace, name)
                 if isinstance(marker, NoMarker) and not _was_never_finished(opened_workspace, name, marker):

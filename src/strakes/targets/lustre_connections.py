@@ -77,7 +77,7 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why connection states cannot be read any more, or "" if they can or this user never could."""
+        """Return why this user can no longer read connection states, or "" if they are readable or never were."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"

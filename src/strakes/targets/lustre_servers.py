@@ -154,7 +154,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return host -> function that runs commands on it: for this node and, with ``servers``, all other hosts ``on``."""
+    """Return host -> function that runs commands there, for hosts ``on``. Without ``servers``, only this node."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 

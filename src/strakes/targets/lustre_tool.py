@@ -173,8 +173,8 @@ _REST_S = 5.0
 class Answers:
     """Runs commands and collects their errors. ``notes``: failed commands, each with the reason.
 
-    A tool that does not answer is not started again by the same Answers, nor, within ``_REST_S``, by others that share
-    ``hung``: tool -> (time on the monotonic clock, error).
+    A tool that hung is not started again by this object. ``hung``: tool -> (time on the monotonic clock, error), shared
+    by several such objects; they do not start the tool for ``_REST_S`` seconds.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

@@ -56,7 +56,6 @@ class AccessPatterns(Study):
     source = "S5"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each access pattern with each request size and each number of clients."""
         amount = context.amount_bytes(context.team)
         amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
         for size in _SIZES:
@@ -99,7 +98,6 @@ class AccessPatterns(Study):
         return self.cell(context, key, settings, phases, WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return figures of bandwidth by request size and by number of clients, with the published results."""
         return [
             self.figure(
                 lines(
@@ -125,7 +123,6 @@ class AccessPatterns(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return questions on writes and on reads: "strided or contiguous access?" and "one file or many?"."""
         sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
@@ -148,7 +145,6 @@ class AccessPatterns(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published statements as claims that the measured cells can confirm or refute."""
         sizes, clients = _levels(results, "requests", "transfer_bytes"), _levels(results, "clients", "ranks")
         if not sizes:
             return []
@@ -222,7 +218,6 @@ class AccessPatterns(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each pattern with the most clients. Empty if the number of clients was not varied."""
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(

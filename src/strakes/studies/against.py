@@ -37,11 +37,9 @@ class Against(Study):
 
     @property
     def identity(self) -> str:
-        """Return a text with the inner study and, with ``knob``, the setting and both values."""
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Cells:
-        """Return each cell of the inner study once for each side, but a skipped cell only once."""
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 yield replace(cell, study=self.name)
@@ -56,7 +54,6 @@ class Against(Study):
                 yield own
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the figures of the inner study, each with the series of both sides."""
         figures = []
         for figure in self.inner.figures(self._side(results, "A")):
             if len(figure.series) > _MOST_LINES:
@@ -79,10 +76,6 @@ class Against(Study):
         return replace(figure, study=self.name, series=tuple(replace(line, name=name) for name, line in lines))
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "which side is better?" for each published mean, each measure, and all measures together.
-
-        The questions of the inner study follow, separately for each side.
-        """
         pairs = self._pairs(results)
         each: list[Question] = []
         for a, b in pairs:
@@ -110,7 +103,6 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the published ratio of the two file systems as a claim. Empty if no ratio was published."""
         means = self.inner.means(self._side(results, "A"))
         if not means or self.inner.published_ratio is None or self._knob:
             return ()
@@ -125,7 +117,6 @@ class Against(Study):
         return [Claim(f"{self.name}-published-mean", self.name, text, (part,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries of the inner study, separately for each side."""
         return [
             replace(
                 finding,
@@ -138,7 +129,6 @@ class Against(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the headlines of the inner study, separately for each side."""
         return [
             replace(headline, label=_side_text(side, headline.label))
             for side in ("A", "B")

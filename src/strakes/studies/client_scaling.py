@@ -47,7 +47,6 @@ class ClientScaling(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of clients. Skipped if a client can have fewer than 8 files."""
         measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -58,7 +57,6 @@ class ClientScaling(Study):
             yield self.cell(context, f"{ranks}", {"clients": ranks, "ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of files per second by number of clients, with the fitted law and the published need."""
         cells = results.where()
         clients = [float(cell.settings["clients"]) for cell in cells]
         references = [
@@ -83,7 +81,6 @@ class ClientScaling(Study):
         return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the fitted parameters, the best number of clients, and whether the needed rate is reached."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -147,7 +144,6 @@ class ClientScaling(Study):
         return self.finding("need", statement, "inconclusive", evidence, interval, needs)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "how many clients are enough?"."""
         return ask_level(self.name, "saturation", gettext("clients that write small files"), results.where(), "clients")
 
 

@@ -30,7 +30,6 @@ class DataPerProcess(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of bytes per rank. Skipped if the space is too small."""
         measures = (
             Measure("write", "bytes_per_s", {"operation": "write"}),
             Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
@@ -51,7 +50,6 @@ class DataPerProcess(Study):
             yield self.cell(context, f"{level}", {"data_bytes": level, "ranks": context.team}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of bandwidth by data per rank (writes and both kinds of reads), with the published advice."""
         drawn = lines(
             "data_bytes",
             (
@@ -68,7 +66,6 @@ class DataPerProcess(Study):
         return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How much data per process is enough for writes?" and "How much faster are cached reads?"."""
         questions = ask_level(
             self.name, "write", gettext("data per process, writes"), results.where(operation="write"), "data_bytes"
         )
@@ -81,7 +78,6 @@ class DataPerProcess(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the data size per rank above which reads are no longer served from the page cache."""
         cached = results.where(cache="as written")
         return [self._knee(results, cached)] if cached else []
 

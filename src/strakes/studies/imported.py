@@ -21,20 +21,16 @@ class ImportedResults(Study):
     needs_pilot = False
 
     def cells(self, context: Context) -> Cells:
-        """Return an empty list, because the results of another tool are not measured again."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures of the imported rates: one in B/s, one in op/s."""
         return self.of_phases(results, gettext("operation"), lambda cell: cell.id.rsplit(":", 1)[0])
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the statements of the other tool as findings."""
         evidence, stated = results.ids(results.where()), results.facts.get("stated", ())
         return [self.finding(f"stated-{index}", text, "measured", evidence) for index, text in enumerate(stated, 1)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return every imported rate as a headline."""
         return [Headline(cell.id.rsplit(":", 1)[0], cell.id) for cell in results.where()]
 
 

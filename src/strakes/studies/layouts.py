@@ -36,7 +36,6 @@ class Layouts(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each file layout."""
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
             why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"
@@ -64,7 +63,6 @@ class Layouts(Study):
         return self.cell(context, name, settings, phases, measures, layout=layout_from(options))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure for each operation, with the rates of all layouts."""
         return [
             self.figure(
                 [bars(gettext(words), cells, lambda cell: gettext(str(cell.settings["layout"])))],
@@ -77,7 +75,6 @@ class Layouts(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "which layout is fastest?" for each operation."""
         return [
             question
             for operation, words in _OPERATIONS.items()
@@ -93,7 +90,6 @@ class Layouts(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates with the baseline layout, one stripe."""
         return [
             Headline(gettext("{files}, one stripe", files=gettext(words)), cell.id)
             for operation, words in _OPERATIONS.items()

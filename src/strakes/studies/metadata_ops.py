@@ -60,7 +60,6 @@ class MetadataOps(Study):
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
-        """Return measurements by number of ranks and kind of directory, as far as enough files are allowed."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         directories: tuple[Literal["unique", "shared"], ...] = ("unique", "shared")
         for ranks in teams:
@@ -107,7 +106,6 @@ class MetadataOps(Study):
         return self.cell(context, f"{where}/{ranks}", settings, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the rates of all operations, and figures of rates by ranks, with published results."""
         levels = results.levels("ranks")
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
         drawn = [
@@ -164,7 +162,6 @@ class MetadataOps(Study):
         return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return questions on separate or shared directories, on enough ranks, and on creates after removals."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -189,12 +186,10 @@ class MetadataOps(Study):
         return [*questions, *ask(self.name, "churned", gettext("creating"), options, advises=False)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the finding on the device utilisation with the most ranks."""
         ranks = results.levels("ranks")
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return the means of figure 7: by number of ranks (largest first), of mdtest's six operations."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
@@ -205,7 +200,6 @@ class MetadataOps(Study):
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of create, stat and remove with the most ranks, except those from this node's cache."""
         ranks = results.levels("ranks")
         one, several = "{operation} ({count} rank)", "{operation} ({count} ranks)"
         return [

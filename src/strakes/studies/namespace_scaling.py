@@ -48,7 +48,6 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return measurements with 1 to N metadata targets, with manual and with automatic placement of directories."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
@@ -97,7 +96,6 @@ class NamespaceScaling(Study):
         return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure for each operation: rate by number of targets and placement, with the published result."""
         theirs = self.published(
             gettext(
                 "Booher and Kulkarni (Lustre): rates grew with the number of metadata targets if directories were "
@@ -135,7 +133,6 @@ class NamespaceScaling(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions on the best placement of directories, and on how many metadata targets are enough."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -158,7 +155,6 @@ class NamespaceScaling(Study):
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the share of requests that each metadata target served, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
         return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []

@@ -35,7 +35,6 @@ class NodesStudy(Study):
     elsewhere = "Start ranks on several nodes: --launcher mpi with --hosts A,B, or --launcher slurm in a job."
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of nodes, with equal numbers of ranks per node. Needs several nodes."""
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
             return [self.skipped(reason, nodes="several")]
@@ -55,7 +54,6 @@ class NodesStudy(Study):
         return self.cell(context, f"{nodes}", settings, phases, measures, ranks_per_node=each)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return figures of bandwidth and of the create rate by number of nodes."""
         data = lines("nodes", ((gettext(operation), results.where(operation=operation)) for operation in _DATA))
         creates = lines("nodes", [(gettext("files created"), results.where(operation="create"))])
         y, by_nodes = (gettext("bandwidth of all nodes"), "B/s"), gettext("nodes")
@@ -66,7 +64,6 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the slowest node of each operation."""
         return [
             self._slowest(operation, cells[-1], results)
             for operation in _TITLES
@@ -95,7 +92,6 @@ class NodesStudy(Study):
         return self.finding(identifier, text, "measured", evidence, shown, tone="bad" if slow else "neutral")
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "how many nodes are enough?" for each operation."""
         return [
             question
             for operation, title in _TITLES.items()

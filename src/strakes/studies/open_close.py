@@ -33,7 +33,6 @@ class OpenClose(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of ranks, as far as 8 files per rank are allowed."""
         measures = (
             Measure("create", "seconds_per_item", {"operation": _CREATE}),
             Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
@@ -52,14 +51,12 @@ class OpenClose(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the seconds to open and close by number of ranks, with the published observation."""
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
         theirs = gettext("Tian et al. (2020): the cost grew fast above 1,024 processes (beyond this axis)")
         y = gettext("time for all ranks, one file each"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How much longer do the most ranks take than the fewest?", for new and for existing files."""
         return [
             question
             for operation, (name, title) in _QUESTIONS.items()

@@ -63,7 +63,6 @@ class Overview(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Cells:
-        """Return the measurements of bandwidth, then of metadata, then of stripe counts."""
         return [*self._data(context), *self._names(context), *self._stripes(context)]
 
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
@@ -139,7 +138,6 @@ class Overview(Study):
             yield self._transfer(context, f"stripes-{count}", total, files="shared-file", layout=layout, priority=3)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions: first about writes, then about reads, then about metadata."""
         asked = [question for operation in ("write", "read") for question in self._on_data(results, operation)]
         return [*asked, *self._on_names(results)]
 
@@ -197,7 +195,6 @@ class Overview(Study):
         return asked + ask_level(self.name, "creators", gettext("processes in all, creates"), creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures of bandwidth: by request size, and by number of processes."""
         drawn = (
             ("transfer_bytes", gettext("Request size"), gettext("request size"), "B"),
             ("ranks", gettext("Processes per node"), gettext("processes per node"), ""),
@@ -219,7 +216,6 @@ class Overview(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the usual rates of writes, reads, creates, stats and removes, and the rates with O_DIRECT."""
         ranks = _usual_ranks(results)
         shown: list[Measured] = []
         for operation in _RATES:

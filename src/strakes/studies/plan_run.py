@@ -40,11 +40,9 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
-        """Return the name and the fingerprint of the user's plan. A run is resumed only if both are equal."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Cells:
-        """Return the user's plan as one measurement, reduced to the available space. Empty without a plan."""
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
@@ -57,11 +55,9 @@ class PlanRun(Study):
         return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures of the rates of phases: one in B/s, one in op/s."""
         return self.of_phases(results, gettext("phase"), lambda cell: str(cell.settings["phase"]))
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings on the accelerator utilisation of each epoch, and on the hints that the I/O library used."""
         return [*self._fed(results), *self._hints(results)]
 
     def _fed(self, results: Results) -> Sequence[Finding]:
@@ -102,7 +98,6 @@ class PlanRun(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of every phase, and the accelerator utilisation of each epoch (training phase)."""
         fed = {cell.settings["phase"]: cell for cell in results.beside("utilisation")}
         headlines = []
         for cell in results.where():

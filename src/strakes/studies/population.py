@@ -50,7 +50,6 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each step of the growing directory. Steps are smaller if space is short."""
         ranks = context.team
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
@@ -72,7 +71,6 @@ class Population(Study):
             yield self.cell(context, f"{step:02}", settings, phases, measures, place=Place(kept=KEPT))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of files per second by number of existing files, with the published drop."""
         cells = results.where()
         if not cells:
             return []
@@ -89,7 +87,6 @@ class Population(Study):
         return [self.figure(line, (x, "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the question "Are files created as fast at the end as at the beginning?"."""
         cells = results.where()
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= SHORTEST]
         options = [
@@ -99,7 +96,6 @@ class Population(Study):
         return ask(self.name, "end-to-start", gettext("creating with"), options, advises=False)
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings: number of files, level shifts of the rate, load of the servers, removal rate."""
         cells = results.where()
         if not cells:
             return []

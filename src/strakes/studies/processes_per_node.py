@@ -38,7 +38,6 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return measurements by number of ranks and, with --full, by data per process and by data targets."""
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
         if context.data_per_rank is not None:
@@ -91,7 +90,6 @@ class ProcessesPerNode(Study):
             yield self.cell(context, f"on-{count}", settings, phases, WRITE_AND_READ, layout=where)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return figures of a node's bandwidth by ranks, for a fixed total and for each data size per process."""
         amounts = [(each, format_bytes(float(each))) for each in results.levels("data_bytes")]
         of_node = [(gettext(operation), _of_node(results, operation)) for operation in _TITLES]
         of_amounts = [
@@ -114,7 +112,6 @@ class ProcessesPerNode(Study):
         return [self.figure(drawn, (gettext("processes on this node"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How many processes are enough?": for the fixed total, and for each data size per process."""
         questions = [
             question
             for operation, title in _TITLES.items()
@@ -127,7 +124,6 @@ class ProcessesPerNode(Study):
         return questions
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return the claim that the node, not the servers, is the bottleneck of writes to all data targets."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if not alone or not together:
             return []

@@ -55,7 +55,6 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of clients. More than one client requires libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -85,7 +84,6 @@ class RecoveryStudy(Study):
         return self.cell(context, key, settings, phases, measures, ranks=clients, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the waiting time after a fault by number of clients, with the published results."""
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
         theirs = gettext("Zeng et al. (2021): proportional to the clients, 10 s for 50 clients, 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
@@ -93,7 +91,6 @@ class RecoveryStudy(Study):
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "How does the wait grow with the number of clients?", without and with newly created files."""
         last = _by_clients(results, _LAST)
         ends = [
             (ngettext("{count} client", "{count} clients", int(cell.settings["clients"])), [cell])
@@ -110,7 +107,6 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the predicted wait on the largest published system, and whether acknowledged files survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
@@ -167,7 +163,6 @@ class RecoveryStudy(Study):
         return self.finding("nothing-lost", text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the waiting time of the last client, measured with the most clients."""
         message = "fail-over until the last of {clients} clients is back"
         return [
             Headline(gettext(message, clients=cell.settings["clients"]), cell.id)

@@ -60,7 +60,6 @@ class ReplicationCost(Study):
     alone = "Without --against DIR2 (not replicated) this gives rates and bytes sent, but not what replication costs."
 
     def cells(self, context: Context) -> Cells:
-        """Return measurements with an fsync per file, by number of ranks, and with one fsync per batch of files."""
         measures = (Measure("create", "operations_per_s"), Measure("wait", "elapsed_s", {"operation": _WAIT}))
         stop, settings = context.stonewall(), dict[str, Setting]
         for ranks in (1, context.team):
@@ -87,7 +86,6 @@ class ReplicationCost(Study):
             yield self.cell(context, f"batch/{files}", of_batch, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the rate of creates with fsync, by operation and number of ranks."""
         drawn = [
             bars(ngettext("{count} rank", "{count} ranks", int(ranks)), cells)
             for ranks in results.levels("ranks")
@@ -96,13 +94,11 @@ class ReplicationCost(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), (gettext("files a second"), "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries and, without ``--against``, a finding that the cost is unknown without this option."""
         text = gettext("The speed-up without replication is unknown.")
         needs = gettext("a second directory, on a device of the same kind without replication: --against DIR2")
         return [*self.summaries(results), self.finding("ratio", text, "unknown", (), needs=needs)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the replicated bytes per file, and the published cost calculation with the measured values."""
         cells = results.where()
         servers = [counters for cell in cells for seen in cell.observations for counters in seen.servers.values()]
         if cells and not any(SENT in counters for counters in servers):

@@ -120,7 +120,6 @@ class StartupLoad(_Scenario):
         return {"ranks": ranks, "readers": readers * nodes or ranks}, (make, load), measures
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the input bytes delivered per second for each way of reading, with the published gain."""
         theirs = gettext(
             "Tian et al. (2020): 16 stripes, not 1, and one reader per node gave 4,096 cores input in 5 s, not 10 min"
         )
@@ -162,7 +161,6 @@ class RestartDump(_Scenario):
         return settings, (dump, *context.uncached(load)), bandwidths(*self.titles)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the bandwidth of dump and restart for each way of I/O, with the published gain."""
         theirs = gettext(
             "Tian et al. (2020): with 16 stripes, not 4, and 8 writers per node, 8,192 processes needed 15 % less time"
         )

@@ -35,7 +35,6 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of ranks, as far as 8 files per rank are allowed."""
         measures = [Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items()]
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -50,7 +49,6 @@ class SmallFiles(Study):
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of the rate of each step by number of ranks, with the published results."""
         drawn = [
             bars(ngettext("{count} rank", "{count} ranks", int(ranks)), results.where(ranks=ranks))
             for ranks in results.levels("ranks")
@@ -71,7 +69,6 @@ class SmallFiles(Study):
         return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return findings that compare the files per hour with the need of the published system."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -79,7 +76,6 @@ class SmallFiles(Study):
         return [self._per_hour(fill[0], int(ranks[-1]))] if fill else []
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions "How many ranks are enough?" and "Is removing as fast as writing?"."""
         ranks = results.levels("ranks")
         if not ranks:
             return []

@@ -31,7 +31,6 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each block size and number of ranks."""
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:
@@ -45,7 +44,6 @@ class Stream(Study):
                 yield self.cell(context, f"{ranks}/{block}", settings, (write, read), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures of bandwidth by block size, one of writes and one of reads, with the published results."""
         figures = []
         for operation in ("write", "read"):
             drawn = [
@@ -76,7 +74,6 @@ class Stream(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions "Which block size is enough?" and "How many ranks are enough?"."""
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         questions: list[Question] = []
         for operation in ("write", "read") if ranks else ():

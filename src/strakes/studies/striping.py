@@ -38,7 +38,6 @@ class StripingStudy(Study):
     elsewhere = "Give a directory on a file system whose layouts can be set, such as Lustre or CephFS."
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each layout and file size that fits the space."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             yield self.skipped(f"the layout of files cannot be set here: {why}")
@@ -73,7 +72,6 @@ class StripingStudy(Study):
             )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures: bandwidth by stripe count and by stripe size, with the published advice."""
         theirs = gettext(
             "Tian et al. (2020; 96 OSTs) advise a stripe count of 1 for small, 4 for medium and 16 for large files, "
             "and 1 MiB stripes for all"
@@ -94,7 +92,6 @@ class StripingStudy(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "Which stripe count (or stripe size) is enough?" for each file size and operation."""
         return [
             question
             for operation in ("write", "read")

@@ -36,7 +36,6 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each metadata target and data target, if there are at least two of a kind."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
@@ -80,7 +79,6 @@ class TargetBaseline(Study):
         return self.cell(context, f"metadata/{name}", settings, phases, rates(*_OPERATIONS), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return two figures: one of the metadata targets, one of the data targets."""
         theirs = gettext("Booher and Kulkarni found five metadata targets equally fast, then compared placements")
         return [
             self.figure(
@@ -98,7 +96,6 @@ class TargetBaseline(Study):
         ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """For each target, return the claim that it reaches at least 0.8 of the median rate of the other targets."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:

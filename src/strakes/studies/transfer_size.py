@@ -45,7 +45,6 @@ class TransferSize(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each transfer size, buffered and with O_DIRECT, and buffered ones by stripe size."""
         ranks = context.team
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
@@ -101,7 +100,6 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of bandwidth by transfer size or, with several stripe sizes, two (writes, reads)."""
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
 
@@ -130,7 +128,6 @@ class TransferSize(Study):
         return self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return "Which transfer size is enough?", "Which stripe size is enough?" and "Is O_DIRECT faster?"."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]

@@ -29,7 +29,6 @@ class Writers(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Cells:
-        """Return a measurement for each number of writers and data size per rank, as far as space allows."""
         ranks = each = 16
         if len(context.nodes) > 1:
             each = power_of_two_at_most(min(context.nodes.values()))
@@ -70,7 +69,6 @@ class Writers(Study):
         return self.cell(context, key, settings, (phase,), WRITE_AND_READ[:1], ranks_per_node=per_node, layout=layout)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return a figure of bandwidth by number of writers, with the published advice."""
         text = gettext(
             "Tian et al. (2020) advise at most 1,000 writers in total, at most 16 times the stripe count, and about "
             "8 per node; with 1 GiB per process, 256 writers were best"
@@ -81,7 +79,6 @@ class Writers(Study):
         return [self.figure(drawn, (writers, "", "log"), y, self.published(text, 8, 32))]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions on how many writers are enough, and on how many ranks are enough if all write."""
         questions = []
         for cells in _groups(results):
             of, name = cells[0].settings, cells[0].id.split("/")[1]

@@ -62,8 +62,7 @@ def closing(descriptor: int) -> Iterator[int]:
 def owner_of(descriptor: int) -> int:
     """Return the id of the user who controls an open file: its owner or, on FUSE mounts of other users, the mounter.
 
-    A FUSE server can invent owners, so the owner counts only if this user or root mounted it. Return -1 after an
-    unmount.
+    A FUSE server can invent owners, so only servers of this user and root are trusted. Return -1 after an unmount.
     """
     import ctypes
 

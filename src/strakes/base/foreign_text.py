@@ -1,7 +1,6 @@
 """Escape untrusted text: names of files, servers and users, and results of other tools.
 
-Such text must pass through one of these functions before it is shown on a terminal or a page, or written to a shell
-command or a CSV cell.
+Such text must pass one of these functions before it is shown, or written to a shell command or a CSV cell.
 """
 
 from __future__ import annotations
@@ -158,8 +157,7 @@ def for_csv(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip leading white space and invisible characters. CSV must be UTF-8, but file names need not
-    # be.
+    # Some spreadsheets skip leading white space and invisible characters. CSV is UTF-8, but file names need not be.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
     text = escaped(value, kept="\n\t")  # Some programs end a row at a carriage return.
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

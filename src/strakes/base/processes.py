@@ -52,7 +52,7 @@ def secure_environment() -> None:
     if "PATH" in os.environ:
         places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
         os.environ["PATH"] = os.pathsep.join(places) or os.defpath
-    if "HOME" in os.environ and not is_own_directory(os.environ["HOME"]):
+    if "HOME" in os.environ and not _is_own_directory(os.environ["HOME"]):
         os.environ["STRAKES_STORE"] = os.environ.get("STRAKES_STORE") or str(default_root())
         try:
             os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
@@ -60,7 +60,7 @@ def secure_environment() -> None:
             os.environ["HOME"] = "/"
     temporary = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", os.path.expanduser("~"))
     usable = (
-        place for place in temporary if place and os.access(place, os.W_OK) and is_own_directory(place, sticky=True)
+        place for place in temporary if place and os.access(place, os.W_OK) and _is_own_directory(place, sticky=True)
     )
     tempfile.tempdir = os.environ["TMPDIR"] = next(usable, "/")
     if not os.environ.get("CEPH_CONF"):
@@ -69,7 +69,7 @@ def secure_environment() -> None:
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
 
 
-def is_own_directory(path: str, *, sticky: bool = False) -> bool:
+def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
     """Return whether a directory and its parents belong to this user or root, and nobody else can write to them.
 
     Parents with the sticky bit may be writable for others. With ``sticky``, this also applies to the directory.

@@ -29,9 +29,8 @@ class Question:
     """A question that a run answers: which option should a user choose?
 
     ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost,
-    cheapest first, and the first good enough option is the answer. ``alike``: the answer's text if all options perform
-    alike. ``advises``: whether users can choose the setting. ``remark``: a caution to show with the answer, e.g. that
-    the data came from a cache.
+    cheapest first, and the first good enough option is the answer. ``alike``: the answer if all options perform alike.
+    ``advises``: whether users can choose the setting. ``remark``: a caution, e.g. that the data came from a cache.
     """
 
     id: str
@@ -91,9 +90,8 @@ class Answer:
     """The graded answer to one question.
 
     ``chosen``, ``measure``: the recommended option and its first measure. ``against``: the comparison that decides the
-    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: level of each
-    interval. ``blocks``: number of blocks with both options of ``against``. ``alike``, ``advises``, ``remark``: as in
-    :class:`Question`.
+    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each interval.
+    ``blocks``: number of blocks with both options of ``against``. The other fields are those of :class:`Question`.
     """
 
     id: str

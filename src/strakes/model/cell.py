@@ -43,8 +43,7 @@ UNITS: Mapping[Metric, str] = {
 }
 # Metrics of results. A phase has at most one of them, besides any number of load metrics.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Metrics of the load of machines and accelerators. Reports show them in addition to the rates. The precision of a run
-# does not depend on them.
+# Metrics of the load of machines and accelerators. The precision of a run does not depend on them.
 SIDE_METRICS: tuple[Metric, ...] = (
     "device_busy",
     "iowait",

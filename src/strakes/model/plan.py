@@ -186,10 +186,7 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
 
 
 def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """Return a plan from its JSON form, after validation.
-
-    Raises BadInputError that names all invalid keys.
-    """
+    """Return a plan from its JSON form. Raises BadInputError that names all invalid keys."""
     from strakes.model.plan_validate import validate_plan_document
 
     validate_plan_document(document)

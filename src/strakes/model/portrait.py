@@ -33,10 +33,9 @@ class IntervalOf:
 class CellEstimate:
     """The result of a cell (a combination of a study's settings) that was measured ``runs`` times.
 
-    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs, the ends of the interval are
-    None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if the unit is
-    not a rate. ``imported``: another tool measured the runs. ``fresh``: rate of the first run, if it was far above all
-    others.
+    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs, there is no interval (None).
+    ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if the unit is not a
+    rate. ``imported``: another tool measured the runs. ``fresh``: rate of a first run far above all others.
     """
 
     id: str
@@ -70,8 +69,7 @@ class Finding:
 
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
     inconclusive (too few measurements), unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids
-    of cells. ``tone``: good or bad if the interval shows a strength or a weakness of the file system. ``grade``: only
-    for a claim.
+    of cells. ``tone``: good or bad if the interval shows a strength or weakness. ``grade``: only for a claim.
     """
 
     id: str

@@ -21,10 +21,7 @@ _CONTRADICTION = 3.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements, and stated limits that agree with them.
-
-    ``counters``, ``limits``: components whose counter or limit was rejected.
-    """
+    """Measurements, and stated limits that agree with them. ``counters``, ``limits``: parts with rejected values."""
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]

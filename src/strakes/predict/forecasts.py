@@ -20,8 +20,8 @@ from strakes.runs.run import Run
 class FigureForecast:
     """Forecast of one figure. If it is UNKNOWN, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the largest measured scale and the value there. ``notes``: sentences on omitted evidence and on
-    cautions.
+    ``measured``: the largest measured scale and the value there. ``notes``: cautions, and sentences on omitted
+    evidence.
     """
 
     figure: FigureLevels

@@ -27,10 +27,7 @@ _NORMAL_MEDIAN = 1.2533
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return the figures of some runs, in the order of their cells.
-
-    Raises BadInputError for a run of strakes tune, which has no figures.
-    """
+    """Return the figures of some runs, in the order of their cells. Raises BadInputError for a run of strakes tune."""
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
@@ -90,7 +87,7 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Sca
 def _told(
     run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
 ) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    level = level_in(measured, cell, phase, visits, device)
+    level = _level_in(measured, cell, phase, visits, device)
     if level is not None:
         level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
     return level, {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
@@ -126,8 +123,7 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
     return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy or {}, runs=runs)
 
 
-def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return a figure's measurement in a cell and the busy share of the device. Return None if only pilots ran."""
+def _level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     ranks = max(1, cell.plan.ranks)

@@ -52,10 +52,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs without duplicates, and a sentence on each incomplete run.
-
-    Raises BadInputError for runs of several file systems.
-    """
+    """Return the distinct runs, and a sentence on each incomplete one. Raises BadInputError if file systems differ."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

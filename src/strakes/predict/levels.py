@@ -97,8 +97,7 @@ class MeasuredLevel:
 class FigureLevels:
     """One figure of some runs, with its measurements. ``settings``: the settings that identify the figure.
 
-    ``rank_is_client``: the study counts each rank as a client. ``local``: no other node can reach the file system, so
-    ranks count as clients.
+    ``rank_is_client``: the study counts each rank as a client. ``local``: no other node can reach the file system.
     """
 
     study: str

@@ -115,7 +115,7 @@ class Model:
             1.0, steepest + per_scatter * self._population.scatter * generator.standard_normal(_DRAWS)
         )
         distance = math.log(max(1.0, scale.ranks / last.ranks))
-        return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
+        return np.asarray(self._rates[-1] + _linear_growth(last, scale) + (exponent - 1) * distance)
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
@@ -184,7 +184,7 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
     order = sorted(range(len(scales)), key=lambda place: _dimensions(scales[place]))
     kept = [order[-1]]
     for place in reversed(order[:-1]):
-        steepest = linear_growth(scales[place], scales[kept[0]])
+        steepest = _linear_growth(scales[place], scales[kept[0]])
         if steepest > 0 and values[kept[0]] - values[place] > steepest + _ROUNDING:
             break
         kept.insert(0, place)
@@ -204,8 +204,7 @@ def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
     return 1.0, 0.0
 
 
-def linear_growth(small: Scale, large: Scale) -> float:
-    """Return the log growth from ``small`` to ``large`` if the rate is linear in ranks, targets and files."""
+def _linear_growth(small: Scale, large: Scale) -> float:
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

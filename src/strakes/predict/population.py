@@ -12,11 +12,10 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    The exponent in ranks falls from 1 to 0, with the decay length ``length`` in the logarithm of ranks.
-    ``deviation``: standard deviation of the exponent between file systems. ``scatter``: standard deviation of a
-    measurement from the power law. ``ends``: standard deviations from the median to the lower and upper end of an 80 %
-    interval, after measuring one, two, or at least three sizes. ``targets``, ``files``: mean and deviation of the
-    exponents in targets and files.
+    The exponent in ranks falls from 1 to 0, with the decay length ``length`` in the logarithm of ranks. ``deviation``:
+    its standard deviation between file systems. ``scatter``: standard deviation of a measurement from the power law.
+    ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, after measuring one,
+    two, or at least three sizes. ``targets``, ``files``: mean and deviation of the exponents in targets and files.
     """
 
     deviation: float

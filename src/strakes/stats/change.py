@@ -25,8 +25,7 @@ Grade = Literal["early", "confirmed"]
 LEARN = 60
 # Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values after a tested change point. Run time is proportional to it. With 32, real changes are
-# missed.
+# Maximum number of values after a tested change point. Run time is proportional to it. 32 would miss real changes.
 REACH = 64
 # Allowed false early warnings per false confirmed change. Doubling it lowers the penalty by 0.7 of the Gumbel scale.
 EARLY_FACTOR = 4.0
@@ -40,8 +39,7 @@ _WARM_UP = 30  # Warm-up values of a series. At an autocorrelation of 0.9, 4% of
 _GROWN, _RENEWED = 1.4, 128
 # Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Minimum cost reduction by a past change, as a multiple of variance * log(number of values), and minimum number of
-# values between two changes.
+# Minimum cost reduction by a past change, in variances times log(number of values). Minimum distance of two changes.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97  # Maximum assumed autocorrelation. 0.985 would double the variance of simulated noise.
 # Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel

@@ -1,9 +1,8 @@
-"""Graded answers to the questions of a run, such as "which request size is best?".
+"""Graded answers to the questions of a run, such as "which request size is best?". All functions are pure.
 
 ``sure``: with a probability of 95 %, all answers with this grade are correct (``LOOKS``, ``FINAL_ERROR``). ``likely``:
 the probability that this answer is wrong is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small factor
-of each other. ``undecided``: all other answers, which name the best setting but do not recommend it. All functions are
-pure.
+of each other. ``undecided``: all other answers, which name the best setting but do not recommend it.
 """
 
 from __future__ import annotations
@@ -92,8 +91,7 @@ class Answer:
 class Choice:
     """The question "which level (setting) is best?" with the measured values of each level.
 
-    ``ordered``: levels are sorted by cost, and the cheapest one that is good enough is chosen. Otherwise the level with
-    the best mean is chosen.
+    ``ordered``: levels are sorted by cost, and the cheapest good enough one is chosen, instead of the best mean.
     """
 
     levels: tuple[Values, ...]

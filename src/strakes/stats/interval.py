@@ -1,8 +1,7 @@
 """Distribution-free intervals for a median, and estimates that contain such intervals.
 
-The median of a distribution lies between the k-th smallest and the k-th largest of n independent values with
-probability 1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122. This is exact, and
-conservative with ties.
+The median lies between the k-th smallest and the k-th largest of n independent values with probability 1 - 2 P(B < k),
+B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122. This is exact, and conservative with ties.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class Judged:
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
     """Return the ratio a / b over the common blocks of two settings, with the interval of the trimmed mean.
 
-    ``a``, ``b``: values by block number. A disturbance of a whole block (drift, another user's job) cancels. The
-    interval is None with fewer than three common blocks, or with a value that is not positive. Raises ValueError
-    without a common block.
+    ``a``, ``b``: values by block number. A disturbance of a whole block (drift, another user's job) cancels. Without an
+    interval (None), fewer than three blocks are common, or a value is not positive. Raises ValueError without a common
+    block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -143,8 +143,8 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
     """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: a ratio is INCONCLUSIVE if its interval comes closer to 1 than this share. Raises ValueError for a
-    negative margin.
+    ``least``: an interval that comes closer to 1 than this share is INCONCLUSIVE. Raises ValueError for a negative
+    margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -176,10 +176,9 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
     """Return a function that estimates the ratio of run ``b`` to run ``a`` from their values in time order.
 
     A disturbance of seconds slows several successive values, so they are dependent. Long series are therefore split
-    into batches, and the medians of the batches are compared (batch means: Law and Kelton, Simulation Modeling). A
-    longer disturbance is not visible within a run, so the variance between runs is estimated from the medians of time
-    slices. It is not divided by the number of slices: on a machine that changes slowly, means over longer times scatter
-    no less (docs/statistics.md).
+    into batches, and the medians of the batches are compared (batch means: Law and Kelton, Simulation Modeling). The
+    variance between runs is estimated from the medians of longer time slices. It is not divided by their number: on a
+    machine that changes slowly, means over longer times scatter no less (docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 

@@ -58,9 +58,8 @@ class Scalability:
 
     Coefficients of resampled laws may be negative: setting them to zero would bias extrapolated rates downwards. The
     coefficients of the law itself are not negative, and every interval includes the law's value. ``worst_residual``:
-    the largest relative distance of a measured median from the law. If it exceeds the scatter of the runs, the law does
-    not describe this system. If it exceeds 5 %, something else may limit the rate, so the interval includes a constant
-    rate beyond the measured range.
+    the largest relative distance of a measured median from the law. Above the scatter of the runs, the law does not
+    describe this system. Above 5 %, intervals beyond the measured range include a constant rate.
     """
 
     law: Law

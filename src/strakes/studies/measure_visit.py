@@ -184,8 +184,7 @@ def require_end(visit: Visit, site: Site) -> None:
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
     """Return the exception for a failed trial, with the engine's error and the servers that have problems.
 
-    On an overloaded machine, a time-out does not count as a failure of the file system, unless calls hang in the
-    kernel.
+    On an overloaded machine, a time-out is no failure of the file system, unless calls hang in the kernel.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):

@@ -214,8 +214,7 @@ def parse_neighbour(text: str) -> float:
     return seconds
 
 
-def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
-    """Return whether an operation failed or took longer than the limit."""
+def _is_slow(operation: LoggedOperation, limit_s: float) -> bool:
     return not operation.acknowledged or operation.ended_s - operation.due_s > limit_s
 
 
@@ -230,7 +229,7 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
         took = sorted(operation.ended_s - operation.due_s for operation in own)
         kinds[kind] = {
             "operations": len(own),
-            "slow": sum(is_slow(operation, limit_s) for operation in own),
+            "slow": sum(_is_slow(operation, limit_s) for operation in own),
             # Nearest-rank percentiles: with fewer than 100 values, p99 is the maximum.
             "median_s": took[(len(took) - 1) // 2],
             "p99_s": took[math.ceil(0.99 * len(took)) - 1],
@@ -327,7 +326,7 @@ class Neighbour:
         new = self._probe.take()
         self._all += new
         felt = [
-            Felt(operation.phase, is_slow(operation, self.limit_s))
+            Felt(operation.phase, _is_slow(operation, self.limit_s))
             for operation in new
             if operation.due_s >= self._counts_from_s
         ]
@@ -349,7 +348,7 @@ class Neighbour:
             time.sleep(_LOOK_S)
             new = self._probe.take()
             self._all += new
-            if any(is_slow(operation, self.limit_s) for operation in new):
+            if any(_is_slow(operation, self.limit_s) for operation in new):
                 quiet_since = time.monotonic()
         self._heard_s = time.time()
 

@@ -43,8 +43,7 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 class RecoveryStudy(Study):
     """Waiting times of clients in fail-over drills, by number of clients.
 
-    A trial is a drill: a fault is injected while clients create files on a fixed schedule. The fault is undone before
-    the next trial.
+    A trial is a drill: a fault is injected while clients create files on a fixed schedule, and undone later.
     """
 
     name = "recovery"

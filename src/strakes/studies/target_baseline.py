@@ -127,8 +127,7 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
     """Return a layout that puts files only on this target, or None if that is impossible.
 
-    On Lustre, the layout selects the target by its index. On other file systems, it selects a pool that only has this
-    target, if one exists.
+    On Lustre, the layout names the target's index. On other file systems, it names a pool that only has this target.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

@@ -41,8 +41,7 @@ _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
 # Number of trials of the pilot measurement. The first one in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
-# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median. With
-# half, it would.
+# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
 # Trials with the chosen amounts use three measurements, at these positions in the order of expected duration. One
 # unusual result of three does not change the median.
@@ -68,7 +67,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         "others_running": others and others.running,
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
-    facts["nodes"] = compare_nodes(
+    facts["nodes"] = _compare_nodes(
         session.request.launch, environment["engine"].get("nodes", {}), session.workspace, session.progress
     )
     if "against" in session.sides:
@@ -226,14 +225,9 @@ def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
     )
 
 
-def compare_nodes(
+def _compare_nodes(
     launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
 ) -> dict[str, Any]:
-    """Return facts on differences between hosts; empty for a single host. ``processes``: number of ranks by host.
-
-    If the comparison failed, the key "not_compared" has the reason. Raises EnvironmentLacksError if nodes cannot be
-    measured together.
-    """
     if len(processes) < 2:
         return {}
     from strakes.runs.node_facts import examine

@@ -111,8 +111,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences listed for two measurements. Three fit a line of the terminal; twice the number needs
-# two.
+# Maximum number of differences listed for two measurements. Three fit a line of the terminal.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")

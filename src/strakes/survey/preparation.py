@@ -62,8 +62,7 @@ def limits(
 ) -> tuple[int, int]:
     """Return the maximum bytes and files that one trial may create in the directory.
 
-    ``stated``: the user gave the amounts, so only the free space limits them. Raises BadInputError if too little space
-    is free for the smallest study.
+    ``stated``: the user gave the amounts, so only the free space limits them. Raises BadInputError if it is too small.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE

@@ -22,11 +22,9 @@ from strakes.survey.verdicts import Verdict
 
 # Expected duration of a first trial, as a multiple of the sum of its phases (twice the phases).
 _FIRST_GUESS = 2.0
-# Maximum number of trials with one combination of settings. With 60, the interval of a median is a quarter as wide as
-# with 5.
+# Maximum number of trials of a cell. With 60, the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# Number of blocks (rounds of trials) between two interim analyses after the last planned one. Twice the number adds up
-# to 5 blocks.
+# Number of rounds of trials between two late interim analyses. Twice the number adds up to 5 rounds.
 _LOOK_EVERY = 5
 
 
@@ -151,9 +149,8 @@ class Schedule:
     def plan(self, remaining_s: float) -> None:
         """Select further questions to answer, while the remaining time suffices for their trials.
 
-        The first call plans ``WANTED_BLOCKS`` trials of each cell. In later calls, cells that no selected question
-        compares need ``FEWEST_BLOCKS`` trials. The other cells need ``WANTED_BLOCKS``, or ``FEWEST_BLOCKS`` for a
-        question that was postponed.
+        The first call plans ``WANTED_BLOCKS`` trials of each cell. In later calls, cells of no selected question need
+        ``FEWEST_BLOCKS`` trials. The others need ``WANTED_BLOCKS``, or ``FEWEST_BLOCKS`` for a postponed question.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         for index, verdict in enumerate(self._verdicts):

@@ -38,8 +38,7 @@ _BACK_WITHIN_S = 120.0
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
-# Minimum pause between searches of the directory for other strakes runs: in seconds, and in durations of the last
-# search.
+# Minimum pause between searches of the directory for other strakes runs: in seconds, and in durations of a search.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -48,8 +47,7 @@ _LOOK_SHARE = 100.0
 class Session:
     """State of a run in progress.
 
-    Keys of ``sides``: "" for the measured file system, "against" for a second file system, and ``BESIDE`` with a number
-    for each further directory.
+    Keys of ``sides``: "" for the measured file system, "against" for a second one, ``BESIDE`` with a number for others.
     """
 
     request: Request
@@ -90,8 +88,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
     """Execute one trial, store its samples, and return it as a record.
 
     ``ended`` is "yielded" if the trial was stopped to protect other users. After a fail-over, the trial is repeated.
-    Raises MeasurementError if the file system failed, and StoppedForOthersError if even the smallest load disturbs
-    others.
+    Raises MeasurementError if the file system fails, StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
         visit = _visit_once(session, cell, purpose, block, limit_s)
@@ -153,8 +150,8 @@ def shortest_limit_s(request: Request) -> float:
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory.
 
-    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only if enough time has passed
-    since the last search.
+    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only some time after the last
+    search.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:

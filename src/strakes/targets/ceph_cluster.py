@@ -36,8 +36,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
     return {rank: holding.get(rank) for rank in sorted({*mdsmap["in"], *holding})}
 
 
-def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """Return the state of a metadata rank: "active" if it serves clients, otherwise "failed", "replay, laggy", ..."""
+def _state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -63,7 +62,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
-        state = state_of_rank(mdsmap, rank, daemon)
+        state = _state_of_rank(mdsmap, rank, daemon)
         targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, state))
     return tuple(targets)
 
@@ -126,8 +125,7 @@ def servers_of(
     return (*monitors, *metadata, *stores)
 
 
-def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
-    """Return sentences about settings that affect measurements: the number of metadata ranks, the copies per pool."""
+def _notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     standbys = len(fs_dump["standbys"]) + sum(
         daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
     )
@@ -165,7 +163,7 @@ def description(answers: Mapping[str, Json], mdsmap: Json, groups: Sequence[Json
             if pool["pool"] in in_use or any(pool["pool_name"] in store.pools for store in stores)
         ),
         network=tuple(str(monitor["public_addr"]) for monitor in mon_dump["mons"]),
-        notes=notes_of(mdsmap, fs_dump, osd_dump),
+        notes=_notes_of(mdsmap, fs_dump, osd_dump),
     )
 
 

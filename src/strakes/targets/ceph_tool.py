@@ -126,8 +126,8 @@ def inside(directory: Path) -> Inside:
 def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
     """Return the path of a directory from the root of the Ceph file system.
 
-    The source of the kernel's client names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``); ceph-fuse
-    mounts the root.
+    The source of a kernel mount names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``). ceph-fuse mounts
+    "/".
 
     >>> kernel = Mount(1, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))
@@ -188,8 +188,7 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     return MeasurementError("the Ceph cluster does not answer", where=where, why=why, remedy=remedy)
 
 
-# Maximum number of object stores (OSDs) that are queried one by one. A query of a remote OSD takes half a second,
-# so the time grows in proportion.
+# Maximum number of object stores (OSDs) that are queried one by one. A query of a remote OSD takes half a second.
 MOST_ELSEWHERE = 32
 # Maximum number of simultaneous queries. The memory of their processes grows in proportion.
 _AT_ONCE = 8

@@ -18,8 +18,7 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
-# errno values that show that a directory is no workspace of this user. After other errors, such as too many open files,
-# it may be one.
+# errno values of directories that are no workspace of this user. After others, such as EMFILE, it may be one.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 

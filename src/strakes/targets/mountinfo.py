@@ -82,10 +82,7 @@ def unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount that contains an absolute path without symbolic links.
-
-    Raises EnvironmentLacksError if no mount is found.
-    """
+    """Return the mount that contains an absolute path without symbolic links. Raises EnvironmentLacksError."""
     inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
         raise EnvironmentLacksError(

@@ -1,8 +1,7 @@
 """Remove a directory tree by file descriptors, without following symbolic links or entering other mounts.
 
 The removal uses no recursion and one descriptor at a time, so trees of any depth are possible. It returns to a parent
-directory by "..", and checks that this is still the same directory. A child process imports this module, so it imports
-only few others.
+directory by "..", and checks that this is still the same directory. A child process imports this module.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_files_of_an_exchanged_directory_are_not_read_back(strakes: StrakesRunne
     exchange = f"cd {tmp_path}; name=$(echo strakes-*); mv $name away; mkdir -p $name/drill/probe.1.probe"
     done = strakes("failover", "drill", tmp_path, "--fault-command", f"sh -c '{exchange}'", *SHORT)
     assert done.returncode == 1 and "missing afterwards" not in done.stdout, done.stderr
-    assert "cannot be read back" in done.stdout and "was exchanged" in done.stdout
+    assert "cannot be read back" in done.stdout and "was renamed or replaced" in done.stdout
     assert not (tmp_path / "away").exists()
 
 

@@ -74,7 +74,7 @@ def test_a_directory_or_link_in_place_of_the_workspace_is_not_touched(tmp_path: 
         before = seen(planted)
         with pytest.raises((calls.RefusedError, StrakesError)) as refused:
             write(str(workspace.path))
-        assert f"{workspace.path} was exchanged" in str(refused.value)
+        assert f"{workspace.path} was renamed or replaced" in str(refused.value)
         assert seen(planted) == before and "user.strakes" not in os.listxattr(planted)
         workspace.write_file("token", "ours")
         assert seen(planted) == before

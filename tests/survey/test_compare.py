@@ -103,7 +103,7 @@ def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
     a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 500.0, blocks=5, at=1e4)
     all_of_them = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert {cell.verdict for cell in all_of_them.cells} == {Verdict.INCONCLUSIVE}
-    assert all("runs of both" in cell.needs for cell in all_of_them.cells)
+    assert all("runs of A and of B" in cell.needs for cell in all_of_them.cells)
     assert all_of_them.overall.verdict is Verdict.SLOWER
     few = [replace(cells[0], measures=cells[0].measures[:1])]
     a, b = make_run(few, 1000.0, blocks=5, at=2e4), make_run(few, 500.0, blocks=5, at=3e4)

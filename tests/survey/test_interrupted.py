@@ -98,7 +98,7 @@ def test_repeated_interruptions_of_the_service_end_the_run(tmp_path: Path, monke
     target = FailingOver(tmp_path, mount_of(tmp_path))
     # An interruption in each visit, and before the next one.
     target.looks = 2 * MOST_INTERRUPTED
-    with pytest.raises(MeasurementError, match="interrupted in all of") as caught:
+    with pytest.raises(MeasurementError, match="interrupted in all") as caught:
         survey(target, monkeypatch)
     assert "MDT0001 did not serve this client" in caught.value.why
 

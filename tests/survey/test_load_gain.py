@@ -33,7 +33,7 @@ def test_more_processes_are_not_advised_if_the_load_explains_their_lead() -> Non
     assert {one.grade for one in of_processes(0.3, QUIET)} == {"sure"}
     shared = of_processes(0.3, BUSY)
     assert {one.grade for one in shared} == {"undecided"}
-    assert all("favour more processes" in one.remark for one in shared)
+    assert all("more processes get a larger share" in one.remark for one in shared)
     # Equal rates beside other programs mean that fewer processes would lead on idle processors.
     assert {one.grade for one in of_processes(0.0, QUIET)} == {"alike"}
     assert {one.grade for one in of_processes(0.0, BUSY)} == {"undecided"}

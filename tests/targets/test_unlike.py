@@ -32,7 +32,7 @@ def test_similar_targets_are_not_mentioned() -> None:
     [
         ({"free_bytes": 2 * GIB}, "odd is full: 2 GiB of 100 GiB are free."),
         ({"free_inodes": 10}, "odd is out of inodes: 10 of 1,000 are free."),
-        ({"state": "inactive", "total_bytes": 0}, "odd cannot be used like the others: inactive."),
+        ({"state": "inactive", "total_bytes": 0}, "odd is not fully usable: inactive."),
         ({"total_bytes": 50 * GIB, "free_bytes": 30 * GIB}, "odd has 50 GiB, but other targets have 100 GiB."),
         ({"free_bytes": 30 * GIB}, "odd is 70% full, but other targets are 40% full: new files are not spread evenly."),
         ({"free_bytes": 90 * GIB}, "odd is 10% full, but other targets are 40% full: new files are not spread evenly."),

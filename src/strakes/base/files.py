@@ -324,7 +324,7 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
         piece = file.read(size - len(content) if size else _PIECE_BYTES)
         if piece is None:
             # The read would block, as for some files in /proc.
-            raise BadInputError("endless file, such as a device", where=str(path), remedy="Copy the content to a file.")
+            raise BadInputError("the file never ends", where=str(path), remedy="Copy the content to a file.")
         if not piece:
             return bytes(content)
         content += piece

@@ -156,7 +156,7 @@ def why_unknown(
     for name in needed:
         numbers = {getattr(level.scale, name) for level in levels}
         if getattr(scale, name) not in numbers and len(numbers) == 1 and name not in known:
-            return f"only one number of {_WORDS[name]} was measured, and there is no counter or stated limit for them"
+            return f"all runs have the same number of {_WORDS[name]}, and no counter or limit shows their capacity"
     return ""
 
 

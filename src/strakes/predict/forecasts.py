@@ -65,7 +65,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
         f"The limit stated for {PART_NAMES[part]} is not used: a measured rate is higher." for part in evidence.limits
     ]
     if figure.outermost.from_cache:
-        notes.append("This node's memory answered, at least in part: valid only for data that it has just used.")
+        notes.append("This node's memory answered calls, so the forecast is valid only for recently used data.")
     if model.transient:
         notes.append(
             "Small sizes are not used: growth beyond them is steeper than linear, as caches or a warm-up cause it."

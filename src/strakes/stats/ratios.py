@@ -157,7 +157,7 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
     judgement = verdict(ratio, margin)
     if ratio.interval is None:
-        message = "at least {needed} runs of both"
+        message = "at least {needed} runs of A and of B"
         return Judged(judgement, ratio, gettext(message, needed=smallest_runs(confidence)))
     decided = judgement in (Verdict.FASTER, Verdict.SLOWER)
     if decided and ratio.interval.low < 1 + least and ratio.interval.high > 1 / (1 + least):
@@ -167,7 +167,7 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
         )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)
     if judgement is Verdict.INCONCLUSIVE:
-        message = "narrower intervals of both: about ±{share} % (--precision, --budget)"
+        message = "narrower intervals of A and of B: about ±{share} % (--precision, --budget)"
         return Judged(judgement, ratio, gettext(message, share=f"{100 * half_width_for(margin):.2g}"))
     return Judged(judgement, ratio)
 

@@ -97,7 +97,7 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
     found = target.make_directory(parent, name, wanted)
     if differences := placement_differences(wanted, found):
         raise MeasurementError(
-            "the file system did not place a file or directory as asked",
+            "the file system did not place a file or directory as requested",
             where=str(parent / name),
             why="; ".join(differences),
             remedy="See the supported placements: strakes target DIR",

@@ -172,7 +172,7 @@ def require_end(visit: Visit, site: Site) -> None:
         raise KeyboardInterrupt
     if visit.ended == INTERRUPTED:
         raise MeasurementError(
-            f"the service was interrupted in all of {MOST_INTERRUPTED} runs of a cell",
+            f"the service was interrupted in all {MOST_INTERRUPTED} runs of a cell",
             where=f"{site.workspace.path} (cell {visit.cell})",
             why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
             remedy="Find out why the servers fail over. When they are stable, continue the run with --resume.",

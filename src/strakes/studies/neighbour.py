@@ -182,7 +182,7 @@ class Probe:
                 self._failed = error
                 return
             if result.ended != "ok" and not self._stopping.is_set():
-                why = f"its plan ended as {result.ended!r}"
+                why = f"the plan of the probe ended with status {result.ended!r}"
                 self._failed = MeasurementError(
                     "the probe that protects other users cannot continue",
                     where=str(self._workspace),

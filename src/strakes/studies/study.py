@@ -128,7 +128,7 @@ class Context:
             return "a larger --data-per-rank is needed"
         if needed > min(self.max_bytes / ranks, GIB):
             return "needs more data per rank than fits here"
-        return "a larger --budget is needed: in this one, phases are too short for such requests"
+        return "a larger --budget is needed: with this budget, phases are too short for such requests"
 
     def items(self, ranks: int) -> int:
         """Return the number of files per rank that one phase can create, or the share of the requested total."""

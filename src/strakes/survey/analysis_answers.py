@@ -19,7 +19,7 @@ from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
 _CACHED = "from this client's cache"
-_CROWDED = "other programs on the processors favour more processes"
+_CROWDED = "other programs use the processors, so more processes get a larger share"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 

@@ -197,12 +197,12 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 skipped.append(cell)
             elif context.most_ranks is not None and cell.plan.ranks > context.most_ranks:
                 most = context.most_ranks
-                reason = f"needs {counted(cell.plan.ranks, 'rank')}, more than the {most} that may take part (--ranks)"
+                reason = f"needs {counted(cell.plan.ranks, 'rank')}, but at most {most} are allowed (--ranks)"
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
             elif cell.plan.bytes_on_target() > context.max_bytes or cell.plan.inodes_on_target() > context.max_items:
                 size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()
                 needs = f"{format_bytes(size)} and {counted(files, 'file')}"
-                skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than may be used here"))
+                skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than strakes may use here"))
             elif cell.priority > context.least_priority:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
@@ -229,7 +229,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 def why_left_out(context: Context) -> str:
     """Return the text that explains why less important measurements are left out."""
-    return f"a larger --budget is needed: in this one, phases of {format_seconds(context.phase_s)} have priority"
+    return f"a larger --budget is needed: more important cells take {format_seconds(context.phase_s)} per phase"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:

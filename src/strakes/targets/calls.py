@@ -226,7 +226,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
         _silent[_mount_by_name(path).mount_point] = time.monotonic()
         raise _unanswered(name, path, limit_s) from error
     if done.status == child.EXCHANGED_STATUS:
-        raise RefusedError(errno.ESTALE, f"{held} was exchanged or renamed", path)
+        raise RefusedError(errno.ESTALE, f"{held} was renamed or replaced", path)
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)

@@ -36,7 +36,7 @@ def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
 
 def _ill(target: StorageTarget, others_report: bool) -> str:
     if target.state and target.state.lower() not in _WORKING:
-        return f"{target.name} cannot be used like the others: {target.state}."
+        return f"{target.name} is not fully usable: {target.state}."
     if target.total_bytes == 0:
         return f"{target.name} did not report its free space." if others_report else ""
     if target.free_bytes < _FULL_SHARE * target.total_bytes:

@@ -84,7 +84,7 @@ def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
 
 
 LIST_NIDS: Command[tuple[str, ...]] = Command(
-    ("lctl", "list_nids"), lambda done: tuple(row[0] for row in _rows(done, "the network is not known", _NID))
+    ("lctl", "list_nids"), lambda done: tuple(row[0] for row in _rows(done, "this node's addresses are unknown", _NID))
 )
 
 

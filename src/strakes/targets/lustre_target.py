@@ -225,7 +225,7 @@ class LustreTarget(Target):
         try:
             targets = self._ask(target_list("mdts", str(self.path)))
         except StrakesError as error:
-            limits.append(Limit("describe, lay out and place", said(error)))
+            limits.append(Limit("describe targets, set layouts, place directories", said(error)))
         else:
             if len(targets) == 1:
                 limits.append(Limit("spread directories", "there is only one metadata target"))

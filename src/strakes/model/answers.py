@@ -7,16 +7,16 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# How to average the values of several measures within a block (one round over all cells).
+# How to average the values that several measurements have in the same round of trials.
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """A setting that a question compares with others: its displayed name, and the ids of its measures.
+    """A setting that a question compares with others: its displayed name, and the ids of its measurements.
 
-    ``mean``: how to average several measures within a block. In a geometric mean, all measures have the same weight; in
-    an arithmetic mean, the fastest measures dominate.
+    ``mean``: how to average the measurements of a round. In a geometric mean, all of them have the same weight; in an
+    arithmetic mean, the fastest ones dominate.
     """
 
     label: str
@@ -47,7 +47,7 @@ class Question:
 class Part:
     """One condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures, averaged within each block by ``mean``. ``ratio``: a text that names ``a`` and ``b``.
+    ``a``, ``b``: ids of measurements, averaged by ``mean`` in each round of trials. ``ratio``: a text that names both.
     """
 
     ratio: str
@@ -69,7 +69,7 @@ class Claim:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the ids of all measures in the claim's conditions, without duplicates."""
+        """Return the ids of all measurements in the conditions of the claim, without duplicates."""
         return tuple(dict.fromkeys(measure for part in self.parts for measure in (*part.a, *part.b)))
 
 
@@ -89,9 +89,9 @@ class Comparison:
 class Answer:
     """The graded answer to one question.
 
-    ``chosen``, ``measure``: the recommended option and its first measure. ``against``: the comparison that decides the
-    grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each interval.
-    ``blocks``: number of blocks with both options of ``against``. The other fields are those of :class:`Question`.
+    ``chosen``, ``measure``: the recommended option and its first measurement. ``against``: the comparison that decides
+    the grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each interval.
+    ``blocks``: number of rounds that measured both options. The other fields are those of :class:`Question`.
     """
 
     id: str

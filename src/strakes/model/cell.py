@@ -1,4 +1,4 @@
-"""Cells: combinations of a study's settings, each with the plan and the measures of one measurement."""
+"""Cells: combinations of a study's settings, each with its plan and the quantities to measure."""
 
 from __future__ import annotations
 
@@ -41,18 +41,12 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# Metrics of results. A phase has at most one of them, besides any number of load metrics.
+# A phase has at most one of these metrics, and any number of others.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 # Metrics of the load of machines and accelerators. The precision of a run does not depend on them.
-SIDE_METRICS: tuple[Metric, ...] = (
-    "device_busy",
-    "iowait",
-    "memory_available",
-    "servers_memory",
-    "utilisation",
-)
+SIDE_METRICS = tuple(metric for metric, unit in UNITS.items() if unit in ("%", "B"))
 
-# Placeholder for the unknown plan of cells that were imported from another tool.
+# Placeholder for the plan of measurements by another tool.
 NO_PLAN = Plan(0, ())
 
 
@@ -71,18 +65,18 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """Return the part of the measure's id that follows the key of its cell."""
+        """Return the end of the measurement's id: the phase and, unless it is a usual one, the metric."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """One combination of the levels of a study's factors, with its plan and the measures of the plan.
+    """One combination of a study's settings, with its plan and the quantities to measure.
 
-    ``priority``: a short budget omits cells of priority 1 last. ``layout``: required layout of the cell's
-    files (None: the default). ``precision``: required relative half-width of intervals (None: that of the run).
-    ``fingerprint``: hash of the plan. An ``imported`` cell has no plan; its hash is of the settings that must agree
-    between compared runs. ``knobs``: settings of the file system during the measurement.
+    ``priority``: 1 is omitted last if the budget is short. ``layout``: required layout of the files (None: the
+    default). ``precision``: required relative half-width of intervals (None: that of the run). ``fingerprint``: hash of
+    the plan or, for a cell ``imported`` from another tool, of the settings that must agree in comparisons. ``knobs``:
+    settings of the file system during the measurement.
     """
 
     ALWAYS = ("measures", "priority")

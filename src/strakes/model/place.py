@@ -1,4 +1,4 @@
-"""The directory in which a cell's plan runs. By default it is new, on servers that the file system chooses."""
+"""The directory in which a plan runs. By default it is new, on servers that the file system chooses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """A directory in which a cell's plan runs, and its required placement on servers.
+    """A directory in which a plan runs, and its required placement on servers.
 
     ``target``: "" for the measured file system, "against" for the one compared with it. ``placement``: required for the
     directory. ``entries``: required for subdirectories, by their names in the engine (``items.0.tree``). ``kept``: name
     of a directory for all executions of the plan, where pools of files can grow; without a name, each execution gets a
-    new directory. ``drawn``: each block gets a new directory, so that placement by a hash varies between blocks. It is
-    created one block before its use, because the file system may take time to move it to its server.
+    new directory. ``drawn``: each round of trials gets a new directory, so that placement by a hash varies. It is
+    created one round before its use, because the file system may take time to move it to its server.
     """
 
     target: Literal["", "against"] = ""
@@ -27,7 +27,7 @@ class Place:
     drawn: bool = False
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory in a block, or "" if each execution of the plan gets a new one."""
+        """Return the name of the directory in a round of trials, or "" if each execution of the plan gets a new one."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:

@@ -56,7 +56,7 @@ class CellEstimate:
 
 @dataclass(frozen=True)
 class SkippedCell:
-    """A cell that was not measured, because of the file system or the budget, with the reason."""
+    """A combination of settings that was not measured, because of the file system or the budget, with the reason."""
 
     study: str
     settings: Mapping[str, Setting]
@@ -85,7 +85,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning on some cells (ids in ``cells``) or, if ``cells`` is empty, on the whole run."""
+    """A warning on some measurements (ids in ``cells``) or, if ``cells`` is empty, on the whole run."""
 
     code: str
     text: str
@@ -126,7 +126,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a study. Points refer to cells, which have the y values."""
+    """A figure of a study. Its points name measurements, whose results are the y values."""
 
     study: str
     title: str
@@ -142,7 +142,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """A line of the one-screen summary: a label, and the id of the cell whose result it shows."""
+    """A line of the one-screen summary: a label, and the id of the measurement whose result it shows."""
 
     label: str
     cell: str
@@ -165,7 +165,7 @@ class ServerCount:
 
 @dataclass(frozen=True)
 class Portrait:
-    """The content of a report. ``run``, ``target`` and ``environment``: stored facts."""
+    """The content of a report. ``run``, ``target`` and ``environment``: facts on run, file system, machine."""
 
     run: Mapping[str, Any]
     target: Mapping[str, Any]

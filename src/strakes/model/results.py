@@ -1,4 +1,4 @@
-"""The measured values of a run by cell, phase and block, for studies and reports."""
+"""The measured values of a run, for studies and reports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measure of a cell with all observations in time order.
+    """A quantity that was measured with some settings, with all values in time order.
 
-    ``settings``: settings of the cell and the measure. ``elsewhere``: the data read had been written by another node.
+    ``settings``: of the plan and the phase. ``elsewhere``: the data read had been written by another node.
     """
 
     id: str
@@ -48,17 +48,17 @@ class Measured:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the measure is a load of the machine rather than a result of the file system."""
+        """Return whether the quantity is a load of the machine rather than a result of the file system."""
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return block -> value, for the executions of the plan with this ``purpose``."""
+        """Return number of the round of trials -> value, for the trials with this ``purpose``."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of all measured cells of one study (or of a whole survey)."""
+    """The results of one study or of a whole survey."""
 
     measured: tuple[Measured, ...]
     confidence: float
@@ -69,7 +69,7 @@ class Results:
         return {cell.id: cell for cell in self.measured}
 
     def get(self, measure_id: str) -> Measured:
-        """Return the measure with that id. Raises KeyError for an unknown id."""
+        """Return the measurement with that id. Raises KeyError for an unknown id."""
         return self._by_id[measure_id]
 
     def of_study(self, study: str) -> Results:
@@ -77,13 +77,13 @@ class Results:
         return replace(self, measured=tuple(cell for cell in self.measured if cell.study == study))
 
     def where(self, **settings: Setting) -> list[Measured]:
-        """Return the measures of rates and times with these settings, in the order of the study."""
+        """Return the measurements of rates and times with these settings, in the order of the study."""
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measures of a side metric, such as the load of the machine, with these settings.
+        """Return the measurements of a load of the machine or of servers with these settings.
 
-        Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
+        ``metric``: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory`` or ``utilisation``.
         """
         return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 
@@ -95,10 +95,10 @@ class Results:
         ]
 
     def levels(self, factor: str) -> list[Setting]:
-        """Return the measured levels of a numeric factor in ascending order."""
+        """Return the measured values of a numeric setting in ascending order."""
         found = {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate}
         return sorted(found, key=float)
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
-        """Return the ids of measures, to cite them as evidence of a finding."""
+        """Return the ids of measurements, to cite them as evidence of a finding."""
         return tuple(cell.id for cell in measured)

@@ -112,7 +112,7 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return a figure's measurement at one scale, or None if only pilots ran. ``busy``: component -> busy share."""
+    """Return the measurement at one scale, or None if only pilots ran. ``busy``: component -> busy share (0 to 1)."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:

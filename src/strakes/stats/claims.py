@@ -40,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The measured ratio for one condition of a claim, with its 90 % interval and the number of blocks."""
+    """The measured ratio for one condition of a claim, with its 90 % interval and the number of rounds of trials."""
 
     ratio: float
     low: float
@@ -62,7 +62,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Return a judgement for each claim of a study, or None if too few blocks measured one of the claim's conditions.
+    """Return a judgement for each claim of a study, or None if too few rounds measured one of the claim's conditions.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]

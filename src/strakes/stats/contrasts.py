@@ -1,6 +1,6 @@
-"""Comparisons of settings that were measured in the same blocks: estimate, interval, posterior and grade.
+"""Comparisons of settings that were measured in the same rounds (blocks): estimate, interval, posterior and grade.
 
-Every comparison is a set of log ratios, one per block, so that drift and other users' load cancel. The estimate is the
+Every comparison is a set of log ratios, one per round, so that drift and other users' load cancel. The estimate is the
 trimmed mean with the standard error of Yuen (Biometrika 61 (1974) 165). Variances of all comparisons of a run are
 shrunk towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Joint statements are corrected
 by Holm's method (Scand. J. Statist. 6 (1979) 65); a single statement uses the posterior under a scale mixture of
@@ -39,7 +39,7 @@ PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 @dataclass(frozen=True)
 class Contrast:
-    """The log ratio of two settings over ``blocks`` blocks: mean, variance per block, degrees of freedom."""
+    """The log ratio of two settings in ``blocks`` rounds: mean, variance of one round, degrees of freedom."""
 
     blocks: int
     mean: float
@@ -57,7 +57,7 @@ class Contrast:
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Return the contrast of two settings from log values by block, or None with fewer than three common blocks.
+    """Return the contrast of two settings from log values by round, or None with fewer than three common rounds.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom

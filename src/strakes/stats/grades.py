@@ -29,8 +29,8 @@ Values = Mapping[int, float]
 
 # Maximum estimated probability (7%) that a "likely" answer is wrong. A lower one leaves more answers undecided.
 LIKELY_ERROR = 0.07
-# Looks (interim analyses): number of blocks -> error probability. A question with a "sure" answer is not measured
-# further. The total error is at most the sum over the looks and the final analysis (union bound). If successive blocks
+# Interim analyses (looks): number of rounds -> error probability. A question with a "sure" answer is not measured
+# further. The total error is at most the sum over the looks and the final analysis (union bound). If successive rounds
 # have a correlation of 0.5, the error is up to a quarter higher.
 LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with both looks is 5%.
@@ -99,7 +99,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the graded answer to each question of a run, or None if no two levels share enough blocks.
+    """Return the graded answer to each question of a run, or None if no two levels share enough rounds of trials.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -117,7 +117,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions with a "sure" answer in an interim analysis up to ``block``."""
+    """Return the indices of questions with a "sure" answer in the interim analysis after ``block`` rounds."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:

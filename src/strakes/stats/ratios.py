@@ -50,11 +50,11 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b over the common blocks of two settings, with the interval of the trimmed mean.
+    """Return the ratio a / b of two settings over their common rounds, with the interval of the trimmed mean.
 
-    ``a``, ``b``: values by block number. A disturbance of a whole block (drift, another user's job) cancels. Without an
-    interval (None), fewer than three blocks are common, or a value is not positive. Raises ValueError without a common
-    block.
+    ``a``, ``b``: values by number of the round. A disturbance of a whole round (drift, another user's job) cancels. The
+    interval is None with fewer than three common rounds or a value that is not positive. Raises ValueError for no
+    rounds.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -69,7 +69,7 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """Return the ratio of the medians of two sets without common blocks. ``runs``: size of the smaller set.
+    """Return the ratio of the medians of two sets of independent values. ``runs``: size of the smaller set.
 
     The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693). The
     interval is None if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
@@ -220,16 +220,16 @@ def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a`` from pairs measured in the same block."""
+    """Return a function that estimates the ratio of ``b`` to ``a`` from pairs of values measured in the same round."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
-    """Return the geometric mean of all cells for each block in which every cell was measured.
+    """Return the geometric mean of all measurements, for each round in which each of them has a value.
 
-    ``cells``: for each cell, its values by block, and whether lower is better; such values are inverted. Unlike in a
-    ratio, a disturbance of a whole block does not cancel.
+    ``cells``: for each measurement, its values by round, and whether lower is better; such values are inverted. Unlike
+    in a ratio, a disturbance of a whole round does not cancel.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

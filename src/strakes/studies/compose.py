@@ -31,7 +31,7 @@ WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a line of a figure for each name. The x values are the levels of ``factor``, which is numeric."""
+    """Return a line of a figure for each name. The x values are those of the numeric setting ``factor``."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -49,13 +49,13 @@ def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] 
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return the log of a measured value by block, with the sign that makes larger better. Only positive values."""
+    """Return the log of a measured value by round, with the sign that makes larger better. Only positive values."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return the log of the mean of several measurements by block. Incomplete blocks are left out."""
+    """Return the log of the mean of several measurements by round. Incomplete rounds are left out."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -159,7 +159,7 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def level_text(factor: str, value: Setting) -> str:
-    """Return a level of a factor as text.
+    """Return the value of a setting as text.
 
     >>> level_text("transfer_bytes", 65536), level_text("ranks", 2), level_text("io", "direct")
     ('64 KiB transfers', '2 ranks', 'direct')
@@ -177,7 +177,7 @@ def level_text(factor: str, value: Setting) -> str:
 
 
 def title_of(cell: Measured) -> str:
-    """Return the title of a measurement: its operation and the levels of its factors."""
+    """Return the title of a measurement: its operation and its settings."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
     texts = {name: level_text(name, value) for name, value in levels.items()}
     ordered = sorted(texts, key=lambda name: name != "operation")

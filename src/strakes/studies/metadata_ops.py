@@ -24,8 +24,8 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# Maximum number of rank counts that are lines of one figure. With more, a further figure has them on its x axis:
-# twice as many lines in one figure hide each other.
+# Maximum number of rank counts that are lines of one figure; more lines would hide each other. With more counts,
+# another figure has them on its x axis.
 _FEW_LEVELS = 2
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",

@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`. A few cells with extreme levels answer each question."""
+"""overview: the questions of `strakes survey`. A few measurements with extreme settings answer each question."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _PLACES = {
 
 
 class Overview(Study):
-    """Advice on how to read, write and create files, from about a dozen cells."""
+    """Advice on how to read, write and create files, from about a dozen measurements."""
 
     name = "overview"
     title = "How to use it"
@@ -285,7 +285,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return the levels of a factor in ascending order, with measurements that differ only in this factor."""
+    """Return the values of a setting in ascending order, with measurements that differ only in this setting."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

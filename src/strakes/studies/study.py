@@ -86,7 +86,7 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the rank shift by which every rank reads a file of another node, or 0 on a single node."""
+        """Return the distance in ranks to the rank on another node whose files a rank reads, or 0 on a single node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 

@@ -33,7 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of a block (one trial of each cell): number of phases that create files, and seconds outside phases.
+    """Duration of one round of trials: number of phases that create files, and seconds outside phases.
 
     A phase that uses existing files counts as a part of a phase that creates files.
     """
@@ -43,18 +43,18 @@ class Load:
     beside_s: float
 
     def budget_s(self, phase_s: float, blocks: int) -> float:
-        """Return the budget in seconds for ``blocks`` blocks with phases of ``phase_s`` seconds."""
+        """Return the budget in seconds for ``blocks`` rounds of trials with phases of ``phase_s`` seconds."""
         return blocks * (self.phases * OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
 
     def phase_s(self, budget_s: float, blocks: int) -> float:
-        """Return the longest phase, in seconds, for which ``blocks`` blocks fit the budget."""
+        """Return the longest phase, in seconds, for which ``blocks`` rounds of trials fit the budget."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
         return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), _LONGEST_PHASE_S))
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
-    """Return the duration of a block of these cells. ``overhead_s``: seconds of one trial outside its phases."""
+    """Return the duration of one trial of each cell. ``overhead_s``: seconds of one trial outside its phases."""
     phases = sum(weight(phase) for cell in cells for phase in cell.plan.phases)
     return Load(len(cells), max(1.0, phases), len(cells) * overhead_s)
 
@@ -79,7 +79,7 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
     """Return ``context`` with the length of phases, and with the lowest priority of measurements that fit the budget.
 
-    ``loads``: for each priority, the duration of a block of all cells with this or a higher priority. Raises
+    ``loads``: for each priority, the duration of one trial of all cells with this or a higher priority. Raises
     BadInputError that names a sufficient budget if the requested data, files or phase length do not fit.
     """
     asked_s = asked_phase_s(request, context)

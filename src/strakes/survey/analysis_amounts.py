@@ -43,9 +43,9 @@ def amounts_of(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return the median seconds of each measure whose phases are too short for a sustained rate.
+    """Return the median seconds of each measurement whose phases are too short for a sustained rate.
 
-    Measures that this node's page cache answers are left out, because they say nothing about the file system.
+    Measurements that this node's page cache answers are left out, because they say nothing about the file system.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])

@@ -1,4 +1,4 @@
-"""Build the portrait of a stored run. All functions are pure and need neither the target nor the store."""
+"""Build the content of the report on a stored run. All functions are pure and need neither the target nor the store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _results_of(run: Run) -> Results:
 
 
 def study_portrait(run: Run) -> Portrait:
-    """Return the portrait of a run of studies: estimates, figures, findings, answers and warnings."""
+    """Return the content of the report on a run of studies: estimates, figures, findings, answers and warnings."""
     options = run.manifest["options"]
     results = results_of(run)
     facts = results.facts

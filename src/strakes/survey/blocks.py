@@ -1,4 +1,4 @@
-"""Measure cells in sequence, or in interleaved blocks until all questions are answered or the budget is spent."""
+"""Measure cells in sequence, or in interleaved rounds until all questions are answered or the budget is spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare stored runs: two single runs by their blocks, or two sets of runs by the median of each run.
+"""Compare stored runs: two single runs by their rounds, or two sets of runs by the median of each run.
 
 Only stored data is read; no file system is measured.
 """
@@ -51,13 +51,12 @@ _Row = tuple[list[Measured], list[Measured]]
 
 
 def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factors: Sequence[str] = ()) -> Comparison:
-    """Return the comparison of runs B with runs A, for the cells that did the same work.
+    """Return the comparison of runs B with runs A, for the measurements that did the same work.
 
-    Two single runs are compared by the values of their blocks. In sets of runs, each run counts as one value, so that
-    intervals include the variation between runs. If A and B alternate in time, successive runs are compared (paired).
-
-    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. Raises BadInputError if a
-    run is given twice, if only some of the runs are imported, or if no cell can be compared.
+    Two single runs are compared round by round. In sets of runs, each run counts as one value, so that intervals
+    include the variation between runs. If A and B alternate in time, successive runs are compared (paired). ``margin``:
+    share up to which rates count as equal. ``factors``: settings that may differ. Raises BadInputError if a run is
+    given twice, if only some of the runs are imported, or if no measurement can be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)

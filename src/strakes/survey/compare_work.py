@@ -20,11 +20,11 @@ ALIKE_TIMES = 2.0
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return the pairs of cells that did the same work, and the cells without a match with their differences.
+    """Return the pairs of measurements that did the same work, and the others with their differences.
 
-    Cells match if they have the same measures and the same levels, except of ``factors``. Their plans must be equal,
-    except for keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown
-    factor, and if two cells of one run differ only in ``factors``.
+    Both of a pair have the same quantities and the same settings, except ``factors``. Their plans are equal, except for
+    keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown factor, and
+    if two measurements of one run differ only in ``factors``.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)

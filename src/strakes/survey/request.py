@@ -112,7 +112,7 @@ class ProgressDisplay(Protocol):
     """Receiver of progress messages."""
 
     def update(self, text: str, fraction: float, detail: str) -> None:
-        """Show the current cell, the completed share (0 to 1), and the preliminary results."""
+        """Show the current measurement, the completed share (0 to 1), and the preliminary results."""
 
     def note(self, text: str) -> None:
         """Show a sentence that stays on the screen."""

@@ -1,4 +1,4 @@
-"""Carry out a survey or study: prepare, measure in blocks, and remove all files."""
+"""Carry out a survey or study: prepare, measure in rounds, and remove all files."""
 
 from __future__ import annotations
 

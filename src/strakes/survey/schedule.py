@@ -1,4 +1,4 @@
-"""Schedule trials in randomised, interleaved blocks until all questions are answered or the time is up."""
+"""Schedule trials in randomised, interleaved rounds (blocks) until all questions are answered or the time is up."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Schedule:
     """Decides which measurements are repeated next, in rounds (blocks) of random order.
 
     A measurement (cell) is open while a question about it is not answered. Without questions, it is open until its
-    interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of planned verdicts
-    are open. ``visits_s``: expected seconds of a cell's first trial, by cell.
+    interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected
+    questions are open. ``visits_s``: expected seconds of a cell's first trial, by cell.
     """
 
     def __init__(

@@ -219,9 +219,7 @@ def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
         slower.append((visit.elapsed_s - pilot.overhead_s) / phases_s[cell.key])
     slowness = max(1.0, median(slower)) if slower else 1.0
     return replace(
-        pilot,
-        write_bytes_per_s=pilot.write_bytes_per_s / slowness,
-        read_bytes_per_s=pilot.read_bytes_per_s / slowness,
+        pilot, write_bytes_per_s=pilot.write_bytes_per_s / slowness, read_bytes_per_s=pilot.read_bytes_per_s / slowness
     )
 
 

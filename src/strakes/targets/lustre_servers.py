@@ -39,15 +39,7 @@ from strakes.targets.lustre_parameters import (
     parse_states,
     parse_stats,
 )
-from strakes.targets.lustre_tool import (
-    Answers,
-    Params,
-    ask_servers,
-    device,
-    get_param,
-    is_target_of,
-    of_mount,
-)
+from strakes.targets.lustre_tool import Answers, Params, ask_servers, device, get_param, is_target_of, of_mount
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import said
 

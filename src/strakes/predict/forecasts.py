@@ -45,7 +45,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
     measured = outermost.scale, math.exp(outermost.log_value)
     unknown = FigureForecast(figure, scale, measured, None)
     if figure.unit not in ("op/s", "B/s", "s"):
-        return replace(unknown, why="figures of this kind are not forecast")
+        return replace(unknown, why="only rates and times are forecast")
     if why := why_unknown(levels, scale, limits, ranks_needed=figure.is_time or figure.local):
         return replace(unknown, why=why)
     model = Model(levels, limits, is_time=figure.is_time)

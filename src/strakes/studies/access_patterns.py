@@ -38,8 +38,11 @@ _TITLES = {
 }
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
-_OF_SIZES = {"write": "write ratio, {first} to {second}", "read": "read ratio, {first} to {second}"}
-_OF_CLIENTS = {"write": "write ratio, {first} to {second} clients", "read": "read ratio, {first} to {second} clients"}
+_OF_SIZES = {"write": "writes, ratio of {first} to {second}", "read": "reads, ratio of {first} to {second}"}
+_OF_CLIENTS = {
+    "write": "writes, ratio of {first} to {second} clients",
+    "read": "reads, ratio of {first} to {second} clients",
+}
 _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguous segments lose as clients are added"
 
 
@@ -196,7 +199,7 @@ class AccessPatterns(Study):
                     _FASTER,
                 ),
                 (
-                    gettext("contiguous ratio, {first} to {second} clients", first=f"{most:g}", second=f"{few:g}"),
+                    gettext("contiguous, ratio of {first} to {second} clients", first=f"{most:g}", second=f"{few:g}"),
                     count("SFSA", most),
                     count("SFSA", few),
                     _SLOWER,

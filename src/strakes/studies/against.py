@@ -88,7 +88,7 @@ class Against(Study):
             if len(sides[0][1]) == len(sides[1][1]):
                 means += ask(self.name, f"mean-{name}", title, sides, advises=False, mean="arithmetic")
         both = [("A", [a for a, _ in pairs]), ("B", [b for _, b in pairs])]
-        title = gettext("geometric mean of all {count} measures", count=len(pairs))
+        title = gettext("geometric mean of all {count} measurements", count=len(pairs))
         overall = ask(self.name, "overall", title, both, advises=False, mean="geometric") if len(pairs) > 1 else []
         of_sides = [
             replace(

@@ -42,7 +42,7 @@ class NamespaceScaling(Study):
     """
 
     name = "namespace-scaling"
-    title = "Metadata operations against metadata targets"
+    title = "Metadata operations by number of metadata targets"
     question = "Do metadata operations scale with the number of metadata targets, placed by hand and automatically?"
     source = "S4"
     needs_description = True
@@ -127,7 +127,7 @@ class NamespaceScaling(Study):
                     OPERATIONS,
                     theirs,
                     *linear,
-                    title=gettext("Metadata operations against metadata targets: {operation}", operation=operation),
+                    title=gettext("Metadata operations by metadata targets: {operation}", operation=operation),
                 )
             )
         return figures

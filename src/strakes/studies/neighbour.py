@@ -198,7 +198,7 @@ def parse_neighbour(text: str) -> float:
     >>> parse_neighbour("p99=20ms")
     0.02
     """
-    what = f"not a limit for neighbours: {text!r}"
+    what = f"not a valid limit for --neighbour: {text!r}"
     remedy = "Write, for example, p99=20ms: 99 of 100 operations of others then take no longer than that."
     name, equals, value = text.partition("=")
     if name.strip().lower() != "p99" or not equals:

@@ -47,7 +47,7 @@ class RecoveryStudy(Study):
     """
 
     name = "recovery"
-    title = "Recovery after a metadata fail-over against clients"
+    title = "Recovery after a metadata fail-over by number of clients"
     question = "How long do clients wait when the metadata service fails over, and does it depend on their number?"
     source = "S2"
     needs_pilot = False

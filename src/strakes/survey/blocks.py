@@ -75,7 +75,7 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             if session.left_s(MEASURE_SHARE if schedule.block > 1 else 1.0) <= 0 and len(session.visits) > before:
                 _drop_unreached(session, schedule.open_cells(), keep=False)
                 return
-            detail = f"block {schedule.block}, {counted(len(schedule.open_cells()), 'cell')} open"
+            detail = f"round {schedule.block}, {counted(len(schedule.open_cells()), 'measurement')} unfinished"
             session.progress.update(cell.key, session.elapsed_s() / request.budget_s, detail)
             limit_s = max(shortest_limit_s(request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)

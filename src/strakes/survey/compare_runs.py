@@ -353,13 +353,13 @@ def _like(run: Run, directory: str) -> str:
 
 
 def _again(run: Run) -> str:
+    factor = "name the setting that differs: --factor KEY"
     if run.manifest["kind"] == "import":
-        return "Import results of the same work, or name the factor: --factor KEY."
+        return f"Import results of the same work, or {factor}."
     if run.manifest["kind"] in ("survey", "study"):
-        like = _like(run, "DIR")
-        return f"Measure the second run with the plans of the first ({like}), or name the factor: --factor KEY."
+        return f"Measure the second run with the plans of the first ({_like(run, 'DIR')}), or {factor}."
     command = for_shell(run.manifest["options"]["command"])
-    return f"Measure the second run with the command of the first, or name the factor (--factor KEY): {command}"
+    return f"Measure the second run with the command of the first ({command}), or {factor}."
 
 
 def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike]) -> BadInputError:

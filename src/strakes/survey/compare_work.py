@@ -52,9 +52,9 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
         name = name if factors else f"{cell.key} {name}"
         if name in named:
             raise BadInputError(
-                "two cells of one run differ only in the factor that is compared",
+                "two measurements of one run differ only in the compared setting",
                 where=f"{named[name].key} and {cell.key}",
-                remedy="Compare runs with one level of the factor each, or leave out --factor.",
+                remedy="Compare runs with one value of the setting each, or leave out --factor.",
             )
         named[name] = cell
     return named
@@ -130,4 +130,4 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
     for factor in factors:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
-            raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)
+            raise BadInputError(f"these runs have no setting {factor!r}", remedy=remedy)

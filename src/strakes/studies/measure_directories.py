@@ -83,7 +83,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the number of rounds that may have made files, including one unrecorded round per resumption."""
+    """Return the number of rounds that may have made files. Each resumption may follow an unrecorded round."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 

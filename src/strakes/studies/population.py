@@ -191,9 +191,10 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 steps that differ by at most one file, the larger ones last.
+    """Divide ``files`` into at most 4 steps that differ by at most one file.
 
-    Earlier rounds must not use later names: the first file of a round is number (earlier rounds) * (files in a round).
+    The larger steps are last: the first file of a round is number (earlier rounds) * (files in this round), so smaller
+    later rounds would use names that exist.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

@@ -21,8 +21,8 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# If the phase length is at least 0.5 s, phases that create files may last twice as long. There are then enough files
-# for faster reads and removals to last one phase length.
+# From this phase length in seconds on, phases that create files last up to twice as long, so that faster operations on
+# these files also last one phase length.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -138,7 +138,8 @@ class Context:
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
+        longer = max(1.0, min(using / making, _MAKING_TIMES)) if self.phase_s >= LASTING_S else 1.0
+        return making * self.phase_s * longer
 
     def write_and_read(
         self,
@@ -181,15 +182,6 @@ class Context:
     def stonewall(self, times: float = 3.0) -> Stop:
         """Return the rule that ends a phase after ``times`` its planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
-
-
-def longer_making(faster: float) -> float:
-    """Return the duration of creating files in phase lengths, if using them is ``faster`` times as fast.
-
-    >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
-    [1.0, 1.5, 2.0]
-    """
-    return max(1.0, min(faster, _MAKING_TIMES))
 
 
 def power_of_two_at_most(value: float) -> int:

@@ -89,9 +89,9 @@ _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Take the measurements one after another, then remove the files.
+    """Measure the cells one after another, then remove the files unless --keep is given.
 
-    Return whether the run is complete: a run that keeps its files is incomplete until all files are created.
+    Return whether the run is complete. With --keep, it is incomplete, and can be resumed, until all files exist.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]

@@ -203,7 +203,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
     """Return the pilot's rates, reduced if trials with the chosen amounts take longer than these rates predict.
 
-    Servers may take what the pilot writes into their memory faster than they can write for longer.
+    The memory of servers may absorb the short writes of the pilot faster than their disks can write.
     """
     pilot = context.pilot
     phases_s = {

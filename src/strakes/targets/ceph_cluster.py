@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name`` or, without a name, of one with the data pool ``pool``, or any."""
+    """Return the MDS map of the file system ``name``. Without a name: of one with the data pool ``pool``, or of any."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)

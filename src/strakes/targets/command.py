@@ -24,7 +24,7 @@ MOST_OUTPUT_BYTES = 64 << 20
 # Maximum number of lines of a tool's output, ten times as many as the largest known one has, and of characters of a
 # line that a message quotes (5 rows of a terminal). Python needs 50 bytes for each line besides its text.
 _MOST_LINES, _MOST_QUOTED = 2_000_000, 400
-_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of str.splitlines()
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # The characters that end a line for str.splitlines().
 # Extra size of the output file, to notice an output that is too long: the kernel refuses pages (2 MiB) beyond it.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.

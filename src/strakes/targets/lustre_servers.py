@@ -218,7 +218,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     of_servers, unread = server_counters(ways, name.file_system)
     for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Without --servers, only this node's counters can be missing (only root may read them), and they are no error.
+    # Without --servers, only this node's counters are read, which need root. Their absence is no error.
     return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 
@@ -231,7 +231,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
-            continue  # Read with ``stats`` of the same target.
+            continue  # The branch for ``stats`` of the same target also reads ``md_stats``.
         target = MOUNT if kind == "llite" else target_in(parameter)
         seen[target] = {}
         if own is None:

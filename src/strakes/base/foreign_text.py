@@ -75,7 +75,7 @@ def for_shell(line: str) -> str:
     """
     try:
         words = shlex.split(line)
-    except ValueError:  # unbalanced quotation marks
+    except ValueError:
         words = line.split()
     return for_terminal(shlex.join(words))
 

@@ -10,7 +10,7 @@ from strakes.model.cell import Cell
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """Return the scope of a run as text. ``measured_ranks``: the number of ranks of each measured cell.
+    """Return a text on the scope of a run: its clients, processes and nodes. ``measured_ranks``: all numbers of ranks.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
     'one client measured: 1 to 8 processes on node n1; the results say nothing about more clients or about the limits

@@ -200,7 +200,7 @@ class Servers:
         if why:
             what, remedy = "--servers is not a valid template", 'Write, for example, "ssh {host} sudo".'
             raise BadInputError(what, where=self.template, why=why, remedy=remedy)
-        # A journal keeps the template for later commands, which may run in another directory.
+        # The template is stored and may later run in another directory, so the program needs an absolute path.
         if "/" in words[0] and not words[0].startswith("/"):
             object.__setattr__(self, "template", shlex.join([os.path.abspath(words[0]), *words[1:]]))
 

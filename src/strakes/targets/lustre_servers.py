@@ -146,7 +146,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return host -> function that runs commands there, for hosts ``on``. Without ``servers``, only this node."""
+    """Return host -> function that runs commands there, for each host in ``on`` (without ``servers``: this node)."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
@@ -231,7 +231,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
-            continue  # The branch for ``stats`` of the same target also reads ``md_stats``.
+            continue
         target = MOUNT if kind == "llite" else target_in(parameter)
         seen[target] = {}
         if own is None:

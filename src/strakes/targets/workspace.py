@@ -248,7 +248,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
         undo.callback(os.close, directory)
         left = read_marker(directory, name)
         if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-            return None  # Creating a new workspace reports the problem.
+            return None
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)

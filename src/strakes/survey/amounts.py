@@ -33,10 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of one round of trials: number of phases that create files, and seconds outside phases.
-
-    A phase that uses existing files counts as a part of a phase that creates files.
-    """
+    """Duration of one round of trials: number of phases, where some count as a half, and seconds outside phases."""
 
     cells: int
     phases: float

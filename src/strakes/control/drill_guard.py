@@ -1,7 +1,7 @@
-"""Guard a fault by a record on disk and by a process that undoes the fault if the drill dies.
+"""Guarantee that a fault is undone even if the drill dies: by a record on disk and by a guard process.
 
-The guard waits for the end of the drill, in a new session, which gets no signals of the terminal. A drill stopped by
-SIGSTOP does not end, so the guard also undoes faults that last too long. The drill may repeat the undoing.
+The guard process has its own session, so that Ctrl-C does not end it. It undoes the fault when the drill has ended, or
+when the fault lasts too long, because a drill stopped by SIGSTOP does not end.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ from strakes.control.drill_journal import announce, put_right_open
 from strakes.control.drill_undo import Undo
 from strakes.runs.store_files import store_error
 
-# Time limit in seconds to undo a fault. A server under repair may answer late.
-UNDO_LIMIT_S = 300.0
-# Seconds between two attempts.
-_AGAIN_S = 5.0
-# Seconds after the planned end of a fault, when the guard process undoes a fault that the drill has not undone.
+UNDO_LIMIT_S = 300.0  # Time limit in seconds to undo a fault. A server under repair may answer late.
+_AGAIN_S = 5.0  # Seconds between two attempts to undo a fault.
+# Seconds after the planned end of a fault, when the guard process undoes it in place of a hanging drill.
 _LATE_S = 5.0
-_MOST_POLL_S = 2e6  # Maximum time-out: poll(2) takes milliseconds in 32 bits.
-# Messages to the guard. _CAUSED: the fault is caused. _TRIED: the drill could not undo it, so do not try.
+_MOST_POLL_S = 2e6  # Maximum time-out in seconds: poll(2) takes milliseconds in 32 bits.
+# Messages to the guard process. _CAUSED: the fault has begun. _TRIED: the drill failed to undo it; do not try again.
 _CAUSED, _TRIED = b".", b"tried"
 
 
@@ -42,7 +40,7 @@ class Promise:
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard. If this raises StrakesError, do not cause the fault.
 
-        ``within_s``: maximum duration of the fault after :meth:`caused`. Without that call, it may last longer.
+        ``within_s``: maximum seconds from :meth:`caused` until the fault is undone, by the guard process if need be.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
@@ -62,14 +60,14 @@ class Promise:
         )
 
     def caused(self) -> None:
-        """Tell the guard that the fault begins now."""
+        """Tell the guard process that the fault has begun."""
         self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault and return a description of the action, or "" if the fault has been undone before.
+        """Undo the fault. Return a description of the action, or "" if it was already undone or an earlier call failed.
 
-        ``say`` gets the first failure immediately. Raises StrakesError if the fault cannot be undone. Then the next
-        strakes command tries again.
+        ``say``: called with a message at the first failed attempt. Raises StrakesError if the fault cannot be undone in
+        time. Then the next strakes command tries again.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._journal, say)
@@ -78,12 +76,12 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Return a message that the guard process will undo the fault when this process has ended."""
+        """Return a message for the user: the guard process keeps trying to undo the fault when this process ends."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self) -> None:
-        """Wait for the end of the guard process, which undoes the fault if the drill has not tried to."""
+        """Wait for the guard process to end. It undoes the fault unless :meth:`keep` has already tried."""
         assert self._guard.stdin is not None
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()
@@ -112,7 +110,7 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
 
 
 def main() -> int:
-    """Undo the fault after the end of the drill. Return the exit status: 0 if the fault is undone, else 1."""
+    """Undo the fault when the drill has ended. Return the exit status: 0 if the fault is undone, else 1."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     path, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])

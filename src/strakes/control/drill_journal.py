@@ -25,15 +25,14 @@ from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
 _LOOK_EVERY_S = 0.5
-# Maximum size of a file in bytes.
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 20  # Maximum size of a journal file in bytes.
 # Commands in files of other users are not run, because they would have the rights of this user.
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A fault that is not undone yet. ``owner``, ``command``, ``directory``: of the drill, with its path and inode."""
+    """A fault that is not undone yet. ``directory``: path and inode of the working directory of its drill."""
 
     path: Path
     fault: str
@@ -82,7 +81,8 @@ def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
     Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
-    ``settle``: remove the file afterwards. If false, keep it, and ignore another process's lock after a time limit.
+    ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
+    seconds.
     """
     with closing(_reopened(path, descriptor)) as own:
         _lock(own, None if settle else COMMAND_S)
@@ -105,7 +105,7 @@ def _inode(found: os.stat_result) -> str:
 
 @contextmanager
 def _in_directory(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Work in the directory of the drill, to which its commands may be relative; or in / if it was replaced."""
+    """Run the body in the working directory of the drill, or in / if that directory was replaced."""
     before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir("/")
@@ -119,7 +119,6 @@ def _in_directory(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def _lock(journal: int, within_s: float | None) -> None:
-    """Lock a journal. Continue without the lock after ``within_s`` seconds (None: no limit)."""
     deadline = math.inf if within_s is None else time.monotonic() + within_s
     while time.monotonic() < deadline:
         with suppress(BlockingIOError):
@@ -129,7 +128,7 @@ def _lock(journal: int, within_s: float | None) -> None:
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file of a descriptor again for a separate lock. Without /proc, open it by its path."""
+    """Open the file again, because flock(2) locks an open file, which the drill and its guard process share."""
     with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -158,9 +157,9 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
 
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
-    """Undo the faults of drills that are not alive, newest first. Yield fault, action and error of each.
+    """Undo the faults of ended drills, newest first. Yield each fault, the action, and the error or "".
 
-    ``known_dead``: skip drills on other machines and in other containers, which may be alive.
+    ``known_dead``: skip drills on other hosts and in other containers, which may still run.
     """
     lives = ("dead",) if known_dead else ("dead", "elsewhere")
     for pending in reversed(all_pending(root)):
@@ -172,7 +171,7 @@ def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, 
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
-    """Undo the faults of drills that were killed. Every command does this first."""
+    """Undo the faults of killed drills, and report each by ``say``. Every command calls this first."""
     for pending, done, error in try_all(root, known_dead=True):
         outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
         if done or error:

@@ -1,4 +1,4 @@
-"""The outcome of a drill: the waiting times of clients, and whether all acknowledged files exist with their contents.
+"""The outcome of a drill: how long clients waited, and which acknowledged files are missing or have wrong contents.
 
 The expected checksums of files are computed independently of the engine.
 """
@@ -24,21 +24,18 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.calls import RefusedError, call
 from strakes.targets.description import Interruption, TargetRecovery
 
-# Modulus of arithmetic on words of 8 bytes.
-_WORD = 1 << 64
-# Name of a file that a client wrote: fRANK.NUMBER.
-_FILE = re.compile(r"f(\d+)\.(\d+)")
-# Time limit in seconds for reading the files.
-READ_S = 300.0
+_WORD = 1 << 64  # Modulus of arithmetic on words of 8 bytes.
+_FILE = re.compile(r"f(\d+)\.(\d+)")  # Name of a file that a client wrote: fRANK.NUMBER.
+READ_S = 300.0  # Time limit in seconds for reading the files.
 
 FileKey = tuple[int, int]
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
-    """Return the SHA-256 of every planned file of a phase. ``directory``: path as passed to the engine.
+    """Return the SHA-256 of every file that a phase writes. ``directory``: path as passed to the engine.
 
-    File k of a rank has bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of the rank's stream, whose word i of
-    8 bytes is base + i x step (docs/reference/engine.md). ``file_bytes`` is a multiple of 8.
+    Each rank writes a stream of 8-byte words; word i is base + i x step (docs/reference/engine.md). File k has the
+    bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of its rank's stream. ``file_bytes`` is a multiple of 8.
     """
     salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
     sums = {}
@@ -55,9 +52,9 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
 
 
 def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
-    """Return the SHA-256 of the files of all clients. Raises MeasurementError if they cannot be read or were exchanged.
+    """Return the SHA-256 of the files of all clients. Raises MeasurementError if their directory cannot be read.
 
-    A child process reads the files, because a hanging process can be abandoned. Files that it cannot read are missing.
+    A child process reads the files, because it can be abandoned if it hangs. Files that it cannot read are left out.
     """
     try:
         sums = call("sums", directory, "*.probe", limit_s=limit_s)
@@ -94,7 +91,7 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
         ahead = (last[rank].number if rank in last else -1) + 1 - known.number + (rank - known.rank) / plan.ranks
         due_s = known.due_s + ahead / phase.rate_per_s
         left = rank not in last or last[rank].number + 1 < phase.operations_per_rank()
-        # A rank whose last operation ended later was stopped, so none of its operations is pending.
+        # The engine stopped a rank whose last operation ended after ``until_s``, so none of its operations is pending.
         if left and due_s < until_s and (rank not in last or last[rank].ended_s < until_s):
             due[rank] = due_s
     return due

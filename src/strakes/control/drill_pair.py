@@ -24,8 +24,7 @@ from strakes.lab.ha_programs import ONLY, START
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
-# Maximum seconds for the clients to end. Each may wait for one more answer.
-_CLIENTS_END_S = 30.0
+_CLIENTS_END_S = 30.0  # Maximum seconds for the clients to end. Each may wait for one more answer.
 _CLIENTS, _RATE_PER_S = 4, 10.0  # Number of clients, and records per second of each.
 _WORK_S = 2.0  # Seconds of work before a fault, and again after it.
 _WATCH_S = 5.0  # Seconds to watch after a fault that must have no effect.
@@ -106,7 +105,7 @@ def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
 
 
 class _Clients:
-    """Clients that work inside the context. Their answers go to a file, because a full pipe would stop them."""
+    """Clients that work while the ``with`` body runs. Their output is a file, because a full pipe would block them."""
 
     def __init__(self, pair: Pair) -> None:
         self._run = secrets.token_hex(3)
@@ -148,7 +147,6 @@ class _Clients:
         ]
 
     def operations(self) -> dict[str, list[ClientOperation]]:
-        """Return client -> operations, for clients that may use both nodes. An operation begins at its due time."""
         operations: dict[str, list[ClientOperation]] = defaultdict(list)
         for given in self._answers():
             if not given["client"].startswith(ONLY):
@@ -157,7 +155,6 @@ class _Clients:
         return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
-        """Return the records by the clients of this run, or by a starting service."""
         return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
@@ -187,7 +184,7 @@ def switched_off(
 ) -> dict[str, float]:
     """Return fenced node -> seconds from the fault to the request that its BMC cut the power.
 
-    After a power cut, Pacemaker may send several requests. The last one before it reports the node as off counts. After
+    After a power cut, Pacemaker may send several requests; the last one before it reports the node as off counts. After
     other faults, the first request counts.
     """
     if fault != POWER_OFF:
@@ -210,7 +207,7 @@ class Spread:
 class TrialRow:
     """A summary of all trials of one fault.
 
-    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client got no more answers.
+    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client got no more answers in some trial.
     """
 
     fault: str

@@ -38,24 +38,18 @@ from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
-# Maximum seconds for stalled clients if the fault needs no undoing.
+# Seconds beyond the planned duration until a drill is stopped, unless the fault allows more (``back_within_s``).
 _PATIENCE_S = 600.0
-# Maximum number of hanging clients that a message names. Its length grows in proportion.
-_MOST_NAMED = 10
-# Bytes per file that clients write.
-_FILE_BYTES = 4096
-# Maximum seconds for the threads that watch the servers to end.
-_WATCHER_S = 30.0
-# Seconds between two readings of the connections. File systems only keep a short history (Lustre: 16 changes per
-# target).
-_LOOK_EVERY_S = 0.5
-# Maximum seconds after an interrupt to undo the fault, and to read back the files. The second number is for hanging
-# clients: the parent process gives up after 24 s (strakes.cli.apart), and the engine needs most of them.
+_MOST_NAMED = 10  # Maximum number of hanging clients that an error message names.
+_FILE_BYTES = 4096  # Bytes per file that clients write.
+_WATCHER_S = 30.0  # Maximum seconds for the threads that watch the servers to end.
+_LOOK_EVERY_S = 0.5  # Seconds between two readings of the connections. Lustre keeps the last 16 changes per target.
+# Maximum seconds after an interrupt to undo the fault and to read back the files. The second number is for hanging
+# clients: the engine needs most of the 24 s after which strakes.cli.apart kills this process.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 # Seconds of waiting for clients or servers until the first message about it, and between later messages.
 _SILENT_S, _REMIND_S = 10.0, 30.0
-# Resolution in seconds of the times in the history of connections.
-_WHOLE_SECONDS_S = 1.0
+_WHOLE_SECONDS_S = 1.0  # Resolution in seconds of the times in the history of connections.
 
 Say = Callable[[str], None]
 
@@ -64,8 +58,8 @@ Say = Callable[[str], None]
 class Drill:
     """The parameters of a drill.
 
-    ``sessions``: whether each client is a libcephfs session, not a thread that uses the mount. ``servers``: access to
-    the servers, to read their counters.
+    ``sessions``: whether each client is a libcephfs session instead of a thread that uses the mount. ``servers``:
+    access to the servers, to read their counters.
     """
 
     directory: Path
@@ -91,10 +85,10 @@ class Drill:
 def play(
     drill: Drill, fault: Fault, root: Path, say: Say, show: Callable[[DrillOutcome], None] = lambda _outcome: None
 ) -> DrillOutcome:
-    """Run a drill and return its outcome. ``show`` gets it even if the clients hang or the user interrupts the drill.
+    """Run a drill and return its outcome.
 
-    ``root``: store that has the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the
-    clients do not start.
+    ``show``: called with the outcome even if the clients hang or the user interrupts the drill. ``root``: store that
+    has the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -111,7 +105,7 @@ def play(
 
 
 class ClientsHang(MeasurementError):
-    """Error for clients that still hang after the attempt to undo the fault, successful or not."""
+    """Error for clients that still hang after the drill has undone the fault, or has tried to."""
 
     hang = True
 
@@ -159,7 +153,7 @@ def perform(
             hang = result.ended == "limit" or bool(result.errors)
         finally:
             until_s = min(engine.cancelled_unix_s, time.time())
-            # If end() raises, for example at a second Ctrl-C, the guard undoes the fault.
+            # If this raises, for example at a second Ctrl-C, the guard process undoes the fault.
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
         if stroke.failure is not None and not hang:
@@ -217,7 +211,7 @@ class ConnectionWatch:
         self._status = {name: recovery.status for name, recovery in self._recovered.items()}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of connections and of recoveries until ``stop`` is set, including a last reading then."""
+        """Report changes of connections and recoveries to ``seen``, until ``stop`` is set and once more after that."""
         looked_s = time.time()
         over = False
         while not over:
@@ -231,7 +225,7 @@ class ConnectionWatch:
             for change in changes:
                 if change not in self._known:
                     self._known.add(change)
-                    # The change occurred after the previous reading, within the recorded second.
+                    # The file system records whole seconds. The change also occurred after the previous reading.
                     at_s = min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
                     seen(Moment(at_s, f"connection to {change.target}", change.state))
             looked_s = now_s
@@ -334,7 +328,7 @@ class _Stroke:
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(self._promise)
-        # Clients may be blocked by the fault. If they are still blocked at the time limit, they hang.
+        # Clients that are still blocked at the time limit count as hanging.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if self._stop.wait(clients_left_s):
@@ -452,7 +446,7 @@ def _nothing(result: PlanResult) -> MeasurementError:
 
 
 class DrillVisit:
-    """Measures a cell of a study by a drill.
+    """Callable that measures one cell of a study by a drill.
 
     ``make_fault``: returns a new fault for a directory. ``root``: store that has the journal of faults.
     """

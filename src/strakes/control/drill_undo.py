@@ -1,4 +1,4 @@
-"""Actions that undo faults. An action is on disk before the fault is caused, so that any process can do it."""
+"""Actions that undo faults. Each is written to disk before its fault is caused, so that any process can do it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
 from strakes.targets.command import Runner, run
 
-# Maximum seconds for a command, and again for its effect.
-COMMAND_S = 120.0
+COMMAND_S = 120.0  # Maximum seconds for a command, and again for its effect.
 _LOOK_EVERY_S = 0.5
 
 
@@ -81,7 +80,7 @@ class MountTargets(Undo):
     """Mount Lustre targets again, unless another server has mounted them. Mounting a target twice destroys it.
 
     ``names``, ``mounts``: targets, and the command line to mount each. ``here``, ``elsewhere``: command lines that show
-    the mounts of the usual server, and of other servers. A server that does not answer may have mounted a target.
+    the mounts of the usual server, and of other servers.
     """
 
     names: tuple[str, ...]
@@ -97,8 +96,8 @@ class MountTargets(Undo):
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        Raises MeasurementError for the first failure, after all targets were tried. A target that its usual server has
-        not mounted is also a failure if another server does not answer, because that server may have mounted it.
+        Raises MeasurementError for the first failure, after all targets were tried. If another server does not answer,
+        it may have mounted a target. This is also a failure, unless the usual server has mounted all remaining targets.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -122,7 +121,7 @@ class MountTargets(Undo):
                 RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
                 failures[name] = error
-        # The command fails for a target that an earlier attempt has mounted.
+        # mount fails for a target that is already mounted, for example by an earlier attempt.
         mounted = self._mounted(self.here, ask) if failures else set()
         if still := [failures[name] for name in failures if name not in mounted]:
             raise still[0]

@@ -1,4 +1,4 @@
-"""The interface of faults, which are caused, watched and undone, and the faults that consist of one command."""
+"""The interface of faults (cause, watch, undo), and the faults that are caused by one command."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class Fault(ABC):
         """Cause the fault. Return the actions with their times. Raises StrakesError if the fault cannot be caused."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
-        """Report changes of the servers' states to ``seen`` until ``stop`` is set, including a last reading then.
+        """Report changes of the servers' states to ``seen``, until ``stop`` is set and once more after that.
 
         A thread of the drill calls this method.
         """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of the servers, by their counters. The drill calls it after the end of the clients."""
+        """Return how each server recovered. The drill calls this method when all clients have ended."""
         return ()
 
     def lacking(self) -> str:

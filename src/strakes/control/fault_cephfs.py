@@ -26,15 +26,14 @@ from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
 
 _LOOK_EVERY_S = 0.1
-# Maximum seconds to flush a journal.
-_FLUSH_S = 120.0
+_FLUSH_S = 120.0  # Maximum seconds to flush a journal.
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
 
 @dataclass(frozen=True)
 class CephDaemon:
-    """A metadata server in the map of the monitors. ``rank``: -1 for a standby."""
+    """A metadata server as the monitors describe it. ``rank``: -1 for a standby."""
 
     name: str
     state: str
@@ -85,7 +84,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # Read the counters now, because the clients may have left later.
+                                # The server counts connected clients, which may leave later.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
@@ -94,7 +93,7 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be queried: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of each server that took over a rank, with the counters of a server in a lab."""
+        """Return the recovery of each server that took over a rank. Only servers of a lab give their counters."""
         recoveries = []
         for name, (sessions, replayed) in self._counted.items():
             steps = [

@@ -131,7 +131,6 @@ class UnmountTarget(_LustreFault):
         self.text = f"on {self.host}: {strike}"
 
     def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Return the shell command that causes the fault, and the targets that it stops, in start order."""
         return self.victim.unmount, [self.victim]
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:

@@ -32,7 +32,7 @@ class Knob:
 
     A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value). For
     ``by_hand``, strakes only describes the change. ``in_force``: command that shows the values that servers use.
-    ``adjusts``: how the system alters values. ``not_from``: a value that blocks changes, and the reason.
+    ``adjusts``: how the system alters values. ``not_from``: a value from which no change is possible, and the reason.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Knob:
     restart: str = ""
     adjusts: str = ""
     not_from: tuple[str, str] | None = None
-    # The corresponding parameter of StorNext that was tuned in S3 (Quantum, 2011).
+    # The corresponding parameter in StorNext's tuning guide for small files (Quantum, 2011), for users who know it.
     counterpart: str = ""
 
     @property
@@ -144,7 +144,7 @@ def _number(text: str) -> float | None:
     >>> _number("-5"), _number("1_0"), _number("\uff11")
     (-5, None, None)
     """
-    if not text.isascii() or "_" in text:  # only Python accepts such numbers
+    if not text.isascii() or "_" in text:  # Python also accepts 1_0 and the digits of other scripts.
         return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)

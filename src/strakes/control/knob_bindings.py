@@ -31,7 +31,7 @@ _SERVERS_S = 12.0
 
 
 class ServerUnreadError(EnvironmentLacksError):
-    """A server's setting could not be read. ``everywhere``: whether this holds for all servers."""
+    """The setting of a server could not be read. ``everywhere``: whether no server could be read."""
 
     everywhere = False
 
@@ -167,7 +167,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # For a file system on one disk, leave out the bdi: it would be a second name of the disk's read-ahead.
+        # The read-ahead of a file system on one disk is a setting of the disk, which is listed under its own name.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 

@@ -104,7 +104,7 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
 
 @contextmanager
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
-    """Change knobs for the body, and restore them afterwards, even if the body raises.
+    """Change knobs while the ``with`` body runs, and restore them afterwards, even if the body raises.
 
     Yields the values after the change, which may differ from the wanted ones. Before any change, raises BadInputError
     for invalid values and for knobs that strakes does not change. At the end, raises MeasurementError if a value cannot

@@ -51,7 +51,8 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A missing journal may be inside a container. A setting with its original value may be changed even then.
+            # A journal that seems missing may be inside a container. A setting with its original value may be changed
+            # anyway.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host

@@ -205,7 +205,7 @@ class KnobJournal:
         self._file.append({"is": kind, **fields})
 
     def close(self) -> None:
-        """Remove the journal when it has no change that must still be undone."""
+        """Remove the journal. All of its changes must be undone."""
         with locked(self.root):
             _remove(self.path)
         self.release()

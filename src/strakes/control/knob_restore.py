@@ -18,10 +18,9 @@ from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# Maximum duration in seconds of a command that changes a setting. Only a dead server makes it longer.
+# Seconds to wait for a command that changes a setting, before it is killed. Only a dead server takes so long.
 _COMMANDS_END_S = 20.0
-# Seconds between checks whether a command still runs.
-_TICK_S = 0.05
+_TICK_S = 0.05  # Seconds between checks whether a command still runs.
 # Minimum seconds between automatic attempts to restore a journal. ``knobs restore`` always tries.
 _AGAIN_S = 300.0
 
@@ -143,7 +142,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     if state is None:
         return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
-    # A copied journal can be outdated. The record has the value before the oldest open change.
+    # The journal may be an outdated copy. The record of the setting has the value before the oldest open change.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
     original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}

@@ -40,7 +40,7 @@ from strakes.targets.workspace import Workspace, sweep
 
 # Seconds beyond the planned duration until a drill is stopped, unless the fault allows more (``back_within_s``).
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of hanging clients that an error message names.
+_MOST_NAMED = 10  # Maximum number of hanging clients in an error message, whose length grows in proportion.
 _FILE_BYTES = 4096  # Bytes per file that clients write.
 _WATCHER_S = 30.0  # Maximum seconds for the threads that watch the servers to end.
 _LOOK_EVERY_S = 0.5  # Seconds between two readings of the connections. Lustre keeps the last 16 changes per target.

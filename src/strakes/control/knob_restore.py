@@ -21,8 +21,7 @@ from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, r
 # Seconds to wait for a command that changes a setting, before it is killed. Only a dead server takes so long.
 _COMMANDS_END_S = 20.0
 _TICK_S = 0.05  # Seconds between checks whether a command still runs.
-# Minimum seconds between automatic attempts to restore a journal. ``knobs restore`` always tries.
-_AGAIN_S = 300.0
+_AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore a journal. ``knobs restore`` always tries.
 
 
 @dataclass(frozen=True)

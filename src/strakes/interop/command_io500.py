@@ -24,8 +24,7 @@ _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
 # Phase without a score, which runs only if the configuration has its section, and the bytes of each of its reads.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
-# The only option that is supported after POSIX in the key API.
-_DIRECT_OPTION = "--posix.odirect"
+_DIRECT_OPTION = "--posix.odirect"  # The only option that is supported after POSIX in the key API.
 # Sections of the extended mode, which have no score. IO500 also skips them in a standard run.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
 

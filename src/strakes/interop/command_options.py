@@ -21,8 +21,7 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# Prefix of IOR's directives in its table of options.
-DIRECTIVE = "directive."
+DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
 # Minimum similarity of a suggested word. ior-rnd and ior-hard have 80 %, and a wrong suggestion is worse than none.
 NEAR = 0.85
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")

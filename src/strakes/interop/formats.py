@@ -30,10 +30,8 @@ from strakes.interop.foreign import Foreign, without_secrets_in
 from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
-# Maximum size of a result file in bytes. A larger file is not a result.
-MOST_BYTES = 256 * 1024 * 1024
-# Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
-_MOST_VALUES = 2_000_000
+MOST_BYTES = 256 * 1024 * 1024  # Maximum size of a result file in bytes. A larger file is not a result.
+_MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion

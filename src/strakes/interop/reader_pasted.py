@@ -25,10 +25,8 @@ _WRAPPED = re.compile(
 )
 # Maximum length of a prefix before each line, from a launcher, logger or mailer. The time grows in proportion.
 _LONGEST_PREFIX = 80
-# Times in a prefix, which differ between the lines of one program.
-_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")
-# Maximum number of programs whose lines are mixed. The time grows in proportion.
-_MOST_MIXED = 64
+_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Times in a prefix, which differ between the lines of one program.
+_MOST_MIXED = 64  # Maximum number of programs whose lines are mixed. The time grows in proportion.
 # Search only the first 1 MiB for prefixes: the time grows in proportion, and a live log may have millions of lines.
 _BEGINNING = 1 << 20
 

@@ -88,7 +88,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A Ceph monitor whose tick is later than grace - interval replaces no metadata server, so allow for one tick.
+    # A monitor checks beacons once per tick. It replaces no server if its last tick is older than grace - interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",

@@ -77,7 +77,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the control group that limits a slow device: a new one or, with version 1, the root group."""
+    """Return the control group for a limit on a device. With version 1, this is the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 

@@ -25,16 +25,16 @@ from strakes.targets.mountinfo import mounts_of
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
-_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
+_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
 # Seconds after which a busy loop device is also unmounted in other mount namespaces.
 _SOON_S = 1.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """A block device, limited to ``iops`` reads and as many writes per second for a control group.
+    """A block device. ``iops``: its maximum number of reads, and of writes, per second for the processes of ``group``.
 
-    ``lower`` (major:minor): the loop device to which the limit applies.
+    ``lower``: major:minor of the loop device that the kernel limits.
     """
 
     path: Path
@@ -75,7 +75,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. With ``iops``, attach a second one on top, which counts waiting requests."""
+    """Attach a loop device to ``file``. With ``iops``, attach a second one on top, whose statistics count queueing."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -156,7 +156,7 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:
-                    # umount looks itself up in /proc, so it must run in the pid namespace that /proc shows there.
+                    # umount(8) reads /proc/self, so run it in the pid namespace to which the mounted /proc belongs.
                     enter = ["nsenter", f"--mount={namespace}", f"--pid=/proc/{pid}/ns/pid_for_children"]
                     run([*enter, "umount", "--no-canonicalize", "--", mount.mount_point], limit_s=_COMMAND_S)
 

@@ -128,7 +128,7 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):
         if primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # The newest cipher suite that ipmi_sim supports.
+            _set(primitive, "cipher", "3")  # ipmi_sim supports no newer cipher suite.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
         # The plan has the alert programs in /etc, but a lab does not write there.
@@ -144,7 +144,7 @@ def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) 
     wanted = {
         "binfile": "/usr/bin/python3",
         "cmdline_options": f"{directory}/node.py journal {journal}",
-        # Without the hook, the resource agent checks only that the process of the service exists.
+        # Without a monitor_hook, this resource agent checks only that the process of the service exists.
         "monitor_hook": f"/usr/bin/python3 {directory}/node.py look",
         "stop_timeout": "5",
     }

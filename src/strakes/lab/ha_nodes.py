@@ -100,7 +100,7 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Time limit in seconds for the start of both machines, 20 s on an idle host but much longer at a load of 40.
+    # Time limit in seconds for the start of both machines: 20 s on an idle host, but much longer at a load of 40.
     ready_limit_s = 900.0
 
     @classmethod

@@ -87,14 +87,14 @@ class Pair:
         # A node that is switched on before its BMC has confirmed a fencing delays the fencing and the take-over.
         all_on = True
         for node in self.nodes:
-            # A fencing cuts the power before the cluster reports its end, so query the power first.
+            # A node loses its power before the cluster reports the end of the fencing, so query the power first.
             if self.has_power(node):
                 continue
             statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
             if not late and any(is_being_fenced(status, node) for status in statuses):
                 all_on = False
             else:
-                # Wait for the confirmation, because a second command would start the node twice.
+                # A second command to the BMC would start the node twice, so wait until the power is on.
                 self.power(node, "on")
                 self.wait_until(f"the power of {node}", partial(self.has_power, node), _COMMAND_S)
         return all_on

@@ -92,7 +92,6 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 _start(place, kind, lab_class, options, say)
                 if started := _status(place):
                     return started, False
-            # Remains of an earlier lab.
             undo(place)
             say(f"{name}: removing remains of an earlier lab with this name")
     raise removed_meanwhile(place)

@@ -87,7 +87,7 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
-        # Commands are started by env(1), which has the lab's id in its arguments.
+        # Before env(1) starts a command of a lab, only its arguments contain the lab's id.
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if mark in Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0"):

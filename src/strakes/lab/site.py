@@ -85,7 +85,7 @@ class LabSite:
         self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError after ``limit_s`` or the end of a daemon."""
+        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError after ``limit_s`` s, or if a daemon ends."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()

@@ -91,7 +91,8 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     if make:
         try:
             with closing(open_guarded(lab.parent, make=0o755)) as above, suppress(FileExistsError):
-                # Others may reach the mount, but not open the directory, which would allow them to lock it.
+                # Other users may reach the mount point in this directory, but must not open the directory, and so lock
+                # it.
                 os.mkdir(lab.name, 0o711, dir_fd=above)
         except OSError as error:
             why = error.strerror or ""

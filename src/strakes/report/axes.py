@@ -11,8 +11,7 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Maximum number of ticks. The labels of twice as many would overlap.
-MOST_TICKS = 9
+MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many would overlap.
 # A log axis with fewer powers of ten than this also has ticks between them. With half, it could have only two labels.
 FEWEST_TICKS = 4
 

@@ -11,8 +11,7 @@ from strakes.base.units import KIB, format_bytes, format_seconds, format_value
 from strakes.model.portrait import CellEstimate, IntervalOf, Setting
 from strakes.stats.interval import far_apart, most_of
 
-# Units that are words are translated. Symbols are the same in all languages.
-_WORDS = ("times", "million files/h")
+_WORDS = ("times", "million files/h")  # Units that are words are translated. Symbols are the same in all languages.
 # Minimum number of runs for a remark on the range of 80% of the runs. With fewer, the range is of all runs.
 _FEWEST_FOR_SHARE = 5
 

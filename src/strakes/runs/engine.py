@@ -282,7 +282,7 @@ class Engine(ABC):
     def _take(self, message: Mapping[str, Any]) -> None:
         talk = self._talk
         try:
-            # If the engine cannot read a request, the error has no id. It is about the current plan, the only request.
+            # The error about an unreadable request has no id. It belongs to the current plan, the only request.
             if message["id"] not in (talk.id, ""):
                 self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
@@ -348,7 +348,6 @@ class Engine(ABC):
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Return whether all processes of an ended engine have exited, so that its files can be removed."""
         return True
 
     def _ranks_here(self, hello: Hello | None) -> list[int]:

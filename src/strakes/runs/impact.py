@@ -14,7 +14,7 @@ from strakes.model.record import Record
 # Lowest load limits that --impact accepts. With lower ones, even the smallest study would take too long.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
-MOST_PER_S = 1e15  # bytes or operations per second, as in the engine
+MOST_PER_S = 1e15  # Maximum of a limit in bytes or operations per second, as in the engine.
 _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 

@@ -19,7 +19,7 @@ from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
-# Message of MPICH's launcher (Hydra) about a failed process. A rank's parent process prints it after a signal.
+# Message about a failed process: from MPICH's launcher (Hydra), or from strakes-engine-mpi if a signal ended a rank.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 # Maximum seconds until the first message of the engine: base, and addition per rank. MPI starts slowly with many ranks.
 _HELLO_S = 30.0
@@ -28,8 +28,7 @@ _HELLO_PER_RANK_S = 0.3
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
-# The kernel truncates process names to 15 characters.
-_PROCESS_NAME = "strakes-engine-mpi"[:15]
+_PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates process names to 15 characters.
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:

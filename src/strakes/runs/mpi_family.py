@@ -1,4 +1,7 @@
-"""Find the engine for an mpiexec, and the PMI for srun. With a wrong one, each process runs alone as rank 0."""
+"""Find the engine that fits an mpiexec, and the --mpi of srun that fits the engine.
+
+With a wrong one, MPI starts each process alone, as rank 0.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
 
 
 def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
-    """Return differences of nodes: some exclude a common measurement, the others may distort it."""
+    """Return the differences between nodes. Some forbid a common measurement, the others may distort it."""
     differing = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, _UPDATE),
         *_unlike(nodes, "engine", lambda node: node.engine or "none", _UPDATE),

@@ -19,12 +19,13 @@ from strakes.targets.description import Interruption, Layout
 
 @dataclass(frozen=True)
 class Visit(Record):
-    """One execution of a cell's plan. ``ended``: a PlanEnd, or "yielded" if cancelled to protect other users.
+    """One execution of a cell's plan.
 
-    ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the servers' counters.
-    ``servers_disturbed``: texts on unusable counters. ``interruptions``: server outages ("interrupted": the
-    plan can be repeated). ``given``: servers on which the directories were placed. ``kept``: directory that several
-    visits use. ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only for trials of a search.
+    ``ended``: a PlanEnd, "interrupted" (by a server outage, so the plan can be repeated), or "yielded" (cancelled to
+    protect other users). ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the
+    servers' counters. ``servers_disturbed``: texts on unusable counters. ``given``: servers on which the directories
+    were placed. ``kept``: directory that several executions use. ``neighbour``: latencies of the --neighbour probe.
+    ``stage``, ``settings``: only for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -180,7 +181,7 @@ class LayoutGiven(RunEvent):
 
 @dataclass(frozen=True)
 class DirectoryPlaced(RunEvent):
-    """A directory for all executions of a plan. ``given``: servers of the directory and its subdirectories."""
+    """A directory that all executions of a plan use. ``given``: servers of the directory and its subdirectories."""
 
     event = "placed"
     cell: str

@@ -107,7 +107,7 @@ class Run:
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for contents that strakes does not write. ``name``: name of the file, if known."""
+        """Return the error for a file that is not in the format of strakes. ``name``: name of the file, if known."""
         return BadInputError(
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",

@@ -17,8 +17,7 @@ from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
 # Message of srun about the first failed task. For tasks that srun then killed, it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
-# Message of srun about a failed node.
-_NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
+_NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")  # Message of srun about a failed node.
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
     """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if ``options`` has a wrong one."""
     spoken, chosen = pmi_of(engine), chosen_pmi(options)
-    # The value pmix_v4 fits pmix.
+    # Slurm also has names with a version, such as pmix_v4.
     if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):
         return []
     if chosen:

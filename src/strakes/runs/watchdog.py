@@ -24,9 +24,10 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# 13 s: a Lustre client detects a dead machine after 13 to 16 s, and outages must be reported within 30 s.
+# Seconds until an outage is reported. A Lustre client detects a dead machine after 13 to 16 s, and a report must come
+# within 30 s.
 LOST_FOR_S = 13.0
-# 28 s: a Lustre client detects refused connections (unmounted target) at once, and must report them within 30 s.
+# Seconds until refused connections are reported (unmounted target). A Lustre client detects them at once.
 REFUSED_FOR_S = 28.0
 # A command ends within 30 s of the report: 16 s in which servers may come back, 4 s to restore settings, 5 s for
 # blocked system calls, 5 s in reserve. In recorded fail-overs, targets were unavailable for 21 to 38 s.
@@ -45,7 +46,7 @@ _last_acts: list[Callable[[], str]] = []
 
 @contextmanager
 def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
-    """Before the watchdog ends the process inside the ``with`` block, call ``act`` and print the returned text."""
+    """If the watchdog ends the process during the ``with`` block, first call ``act`` and print the returned text."""
     _last_acts.append(act)
     try:
         yield
@@ -129,7 +130,6 @@ class _Watchdog:
             threading.Thread(target=work, name="strakes-watchdog", daemon=True).start()
 
     def raise_error(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise the error of the watchdog, as the handler of SIGALRM in the main thread."""
         if self._error is not None:
             raise self._error
 
@@ -205,7 +205,7 @@ class _Look:
             self._stopping.wait(_TICK_S)
 
     def blindness(self) -> str:
-        """Return, once for each time that server states became unreadable, a sentence about it; otherwise ""."""
+        """Return a warning if the servers' states have been unreadable for LOST_FOR_S s, but only once; else ""."""
         if self._known_s is None or time.monotonic() - self._known_s < LOST_FOR_S:
             return ""
         self._known_s = None

@@ -18,10 +18,10 @@ from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
-# "same": every rank reads the whole file. "gathered": rank 0 collects the data of all ranks and does all I/O.
+# How ranks share files. same: every rank reads the whole file. gathered: rank 0 does the I/O of all ranks.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces that offer collective and independent calls. ADIOS2 is not one, because it always merges requests.
+# Interfaces with collective and independent calls. ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 

@@ -42,12 +42,10 @@ _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # Rank number of a record with sums over all ranks, which Darshan writes for a file that all ranks share.
 _ALL_RANKS = -1
-# Time limit for reading a log in seconds. Reading a damaged log may never end.
-_MOST_READ_S = 300.0
+_MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damaged log may never end.
 # Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# Share of all data below which a phase is omitted from the description of the application.
-_SMALL_SHARE = 0.02
+_SMALL_SHARE = 0.02  # Share of all data below which a phase is omitted from the description of the application.
 
 
 @dataclass(frozen=True)

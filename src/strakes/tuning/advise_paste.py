@@ -13,8 +13,7 @@ from strakes.targets.lustre_layouts import STRIPE_UNIT_BYTES, nearest_stripe, se
 from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
-# Default size of a CephFS object. An object contains whole stripe units.
-_CEPH_OBJECT_BYTES = 1 << 22
+_CEPH_OBJECT_BYTES = 1 << 22  # Default size of a CephFS object. An object contains whole stripe units.
 
 
 @dataclass(frozen=True)

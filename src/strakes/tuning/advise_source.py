@@ -23,7 +23,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     """Return the stored run on which advice is based.
 
     The first that exists: ``wanted`` (an id or a file), $STRAKES_PORTRAIT, the user's newest survey or study, the run
-    that the site published. ``answers``: predicate; among the user's runs, the newest one that fulfils it is preferred.
+    that the site published. ``answers``: condition for the user's run; if no run meets it, the newest run is used.
     Raises BadInputError if no run exists.
     """
     store = Store()

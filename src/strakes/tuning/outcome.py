@@ -32,7 +32,7 @@ _WHAT: Mapping[str, What] = {
     offers.FILES: "files",
 }
 
-# Ratio of rates. If the runs cannot exclude a larger gain, they are too noisy for a conclusion.
+# Ratio of the best to the present rate. If a larger one is possible, the runs are too noisy for a conclusion.
 _LOOSE_TIMES = 1.5
 
 
@@ -89,7 +89,7 @@ class TuningOutcome:
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: those that confirm it or, without these, all."""
+        """Return the successful trials of a setting: those of the final comparison or, without these, all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own

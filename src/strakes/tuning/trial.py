@@ -65,8 +65,7 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
         return error.why or error.what
 
 
-# A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
-_LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0
+_LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0  # A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Bench:
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return the seconds per byte of each phase with the default setting. Empty before its first trial."""
+    """Return the seconds per byte of each phase in the default setting's first trial, or {} without such a trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 

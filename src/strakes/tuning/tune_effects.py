@@ -17,10 +17,8 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# Minimum share of the variance of the rates that an important setting causes.
-MATTERS_SHARE = 0.05
-# Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
-_DRAWS = 200
+MATTERS_SHARE = 0.05  # Minimum share of the variance of the rates that an important setting causes.
+_DRAWS = 200  # Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
 
 
 @dataclass(frozen=True)

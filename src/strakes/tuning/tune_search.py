@@ -66,12 +66,11 @@ class Confirmation:
     runs: int
 
 
-# Weights of repeated levels and of a random term in the space-filling design, relative to the distance of settings.
+# Space-filling design: weights of repeated levels and of chance, relative to the distance between settings.
 _USED, _CHANCE = 0.5, 0.3
 # A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02
-# Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
-_DRAWS = 400
+_DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 # Maximum number of settings in a posterior sample; larger spaces are sampled. Twice takes eight times as long.
 _MOST_DRAWN = 700
 
@@ -149,7 +148,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return the rates that were measured with a setting to confirm the winner, by block (round of trials)."""
+        """Return block (round of trials) -> rate of a setting in the final comparison."""
         return {
             result.block: result.value
             for result in self.told
@@ -157,7 +156,7 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the quantile ``confidence`` of the best setting's ratio to the default, in the model of all runs."""
+        """Return the upper ``confidence`` bound of the best rate divided by the default rate, from the posterior."""
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))

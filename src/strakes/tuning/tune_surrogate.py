@@ -20,15 +20,13 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
-_SPREAD = 1.0
+_SPREAD = 1.0  # Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
 # Rounds of the fit: numbers of steps for the hyperparameters, each followed by an update of the weights of runs.
 _ROUNDS = (14, 8, 8)
 # Rprop: the sign of the slope gives the direction of a step, and each hyperparameter has its own step size (Riedmiller
 # and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
-# Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
-_TAIL = 4.0
+_TAIL = 4.0  # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 # Log rates below this quantile are compressed: a distance of 1 from the quantile becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
 _DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.

@@ -13,12 +13,9 @@ from strakes.watch.reading import CounterReading
 
 # Clock offsets below 30 s are ignored, because a server and its client record one outage up to 25 s apart.
 _LEAST_S = 30.0
-# Largest detected clock offset. A larger limit would match different outages of a target.
-_MOST_S = 600.0
-# A client notices a lost target within this time, with its next ping.
-_PING_S = 25.0
-# Maximum number of compared outages of a target. The time grows with its square.
-_MOST_OUTAGES = 32
+_MOST_S = 600.0  # Largest detected clock offset. A larger limit would match different outages of a target.
+_PING_S = 25.0  # Seconds within which a client notices a lost target: the interval of its pings.
+_MOST_OUTAGES = 32  # Maximum number of compared outages of a target. The time grows with its square.
 
 
 @dataclass
@@ -34,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # The server may not have restarted if the client only reconnected or was evicted.
+            # A client that reconnected or was evicted does not show that the server restarted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)
@@ -55,7 +52,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
     for at_s, target, server in listed:
         if at_s < last_s[target]:
-            # Another server took over the target after the last reading of this one.
+            # A target that a later reading shows on another server left this server after its last reading.
             server.lost[target].add(at_s + _PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):
@@ -96,7 +93,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # Recordings that began at the same moment show clock offsets by their first times.
+        # If recordings began at the same moment, their first times show the clock offsets.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]

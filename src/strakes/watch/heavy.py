@@ -14,23 +14,18 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
-# Maximum number of jobs in memory. Memory grows in proportion.
-_MOST_JOBS = 256
-# Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
-_TOP = 20
+_MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion.
+_TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
 # Minimum ratios of a reported rise: total load to its median, and load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
-_WINDOWS = 2
-# The load of a job has ended when its rate is below 25 % of the reported rate. Below 75 % of its largest rate, the job
-# ran for only a part of the window.
+_WINDOWS = 2  # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
+# Below 25 % of the reported rate, the load of a job has ended. A window with less than 75 % of the job's largest rate
+# is one in which the job began or ended.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-# A load that stays unusual for this number of windows (1,800 seconds) counts as usual from then on.
-_NEW_USUAL = 120
-# Factor by which stored loads decay in each window (time constant of one hour).
-_FORGET = math.exp(-WINDOW_S / 3600)
+_NEW_USUAL = 120  # A load that stays unusual for this number of windows (1,800 seconds) counts as usual from then on.
+_FORGET = math.exp(-WINDOW_S / 3600)  # Factor by which stored loads decay in each window (time constant of one hour).
 
 
 class HeavyJobs:
@@ -106,7 +101,7 @@ class HeavyJobs:
     def _expected(self, job: str, others: float, usual: float) -> float:
         """Return the usual rate of a job, scaled up in proportion if the rate of the other jobs (``others``) has risen.
 
-        The load while a job was reported as heavy counts only if the job was reported for most of the time.
+        Times in which the job was reported as heavy are left out, unless they are more than half of the history.
         """
         if not self._seconds:
             return 0.0

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 _WIDTH = math.log(1.05)
-# Smallest value in seconds. Smaller values are counted as this value.
-_LEAST_S = 1e-7
+_LEAST_S = 1e-7  # Smallest value in seconds. Smaller values are counted as this value.
 # Bucket of failed operations. It lies outside _BUCKETS: no latency is as long as 1.05^100,000 seconds.
 _FAILED = 100_000
 # Bucket numbers and maximum counts that are accepted in stored histograms.

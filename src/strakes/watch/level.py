@@ -12,10 +12,9 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# Number of values after which the daily pattern learns a value, to leave out level shifts. Delays grow in proportion.
+# The seasonality learns a value when this number of newer values show no level shift. The delay grows in proportion.
 _LEARNED_AFTER = 8
-# Changes below 5% are not reported.
-_SMALLEST_CHANGE = 0.05
+_SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 
 
 class LevelDetector:
@@ -80,9 +79,9 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. The first LEARN values are learned together, once their level is known.
+        """Update the seasonality. The first LEARN values are learned together, because their level must be known.
 
-        Values over an hour apart get no seasonality: it lowers the precision in the daily values of docs/watch.md.
+        Values over an hour apart have no seasonality: it made detection less precise in daily values (docs/watch.md).
         """
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
@@ -150,8 +149,7 @@ def _change(size: float, *, relative: bool) -> str:
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
-# The seasonality has a cell for each hour of the day and a cell for each hour of the week.
-_CYCLES_H = (24, 168)
+_CYCLES_H = (24, 168)  # The seasonality has a cell for each hour of the day and a cell for each hour of the week.
 # Weight of the prior (no seasonality), in values: after eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
 # Weight limit of a cell, in values: half a year of weekly values. Doubling it halves the speed of adaptation.

@@ -24,18 +24,13 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
-# Maximum duration of a stored row in seconds. A row that seems longer comes from a clock step.
-_MOST_ROW_S = 600.0
-# Metrics show an alarm that is already over for 300 s. Prometheus reads them every minute by default.
-_NEWS_S = 300.0
-# Maximum seconds between attempts to read a source that failed.
-_SOON_S = 30.0
-# Maximum number of unfinished events in memory. Memory grows in proportion.
-_MOST_OPEN = 1000
+_MOST_ROW_S = 600.0  # Maximum duration of a stored row in seconds. A row that seems longer comes from a clock step.
+_NEWS_S = 300.0  # Metrics show an alarm that is already over for 300 s. Prometheus reads them every minute by default.
+_SOON_S = 30.0  # Maximum seconds between attempts to read a source that failed.
+_MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 # Limits for one reading: number of targets, and length of an error message in characters.
 _MOST_FULL, _MOST_SAID = 500, 300
-# Tolerances in seconds: a busy machine wakes a process late, and NTP slews the wall clock.
-_LATE_S, _STEP_S = 5.0, 2.0
+_LATE_S, _STEP_S = 5.0, 2.0  # Tolerances in seconds: a busy machine wakes a process late, and NTP slews the wall clock.
 # An alarm begins after this number of successive minutes that miss a service level, and ends after as many that meet
 # it. Prometheus can compute error budgets over longer times from strakes_watch_service_level_met.
 _MINUTES = 5

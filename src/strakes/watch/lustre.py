@@ -40,8 +40,7 @@ _TIMED = ("usecs", "usec")
 # Requests between servers, and requests that idle clients send.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("ldlm.namespaces.mdt-", "ldlm.namespaces.filter-")
-# First character of a line that continues the value of a parameter.
-_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
+_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues the value of a parameter.
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
@@ -113,7 +112,8 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # Of several connections to a target, use the latest. If any is lost, the target counts as disconnected.
+                # With several connections to a target, a client is connected since the latest one, and only if none is
+                # lost.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -131,7 +131,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        # In the namespaces of clients, the limit is no capacity.
+        # A client's lock limit is no capacity: only the limits of servers can be exhausted.
         locks={
             name.removeprefix("ldlm.namespaces."): share
             for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()

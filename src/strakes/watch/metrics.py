@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 # Maximum number of series in total and in one metric family. The size of a scrape grows in proportion.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
-# Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
-_MOST_CONNECTIONS = 16
+_MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 
 
 # Metric family (name, labels, help) of each key of Metrics.now. Prometheus reserves the labels "quantile" and "job".

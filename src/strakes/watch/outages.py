@@ -16,22 +16,18 @@ from strakes.targets.description import Interruption
 from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
-# Outages detected within this number of seconds are one event. Sources are read every 10 s.
-_GROUP_S = 20.0
+_GROUP_S = 20.0  # Outages detected within this number of seconds are one event. Sources are read every 10 s.
 # Sources report the end of an outage within this number of seconds: a client pings its targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
-# Outages that began more than this number of seconds apart are different events.
-_SAME_ONSET_S = 60.0
+_SAME_ONSET_S = 60.0  # Outages that began more than this number of seconds apart are different events.
 # Interval between a client's readings in seconds. A client that reconnects sooner to a server that did not restart had
 # no outage. After serving for this time, a target that fails again has a new outage.
 _SHORT_S = 10.0
 # Operations that wait this number of seconds are an outage of the directory, even without an outage of a target.
 _HANG_S = 30.0
-# Largest accepted difference between the clocks of two machines.
-_CLOCKS_DIFFER_S = 60.0
-# Maximum number of names in a message. Its length grows in proportion.
-_MOST_NAMES = 12
+_CLOCKS_DIFFER_S = 60.0  # Largest accepted difference between the clocks of two machines.
+_MOST_NAMES = 12  # Maximum number of names in a message. Its length grows in proportion.
 
 
 @dataclass
@@ -58,7 +54,7 @@ class _Outage:
     sure: bool = False
     superseded: bool = False
     evicted: bool = False
-    # A client replayed its requests, which it does only after a restart of the server.
+    # A client replayed its requests. It does so only if the server was restarted.
     restarted: bool = False
     # The outage may have begun before the recording, so ``up_s`` is a guess.
     earlier: bool = False
@@ -106,7 +102,7 @@ class Outages:
 
     def __init__(self) -> None:
         self._served: dict[str, _Served] = {}
-        # The newest outage of each target; older outages whose end has not been reported yet.
+        # Newest outage of each target.
         self._open: dict[str, _Outage] = {}
         self._superseded: list[_Outage] = []
         self._closed_s: dict[str, float] = {}
@@ -126,7 +122,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # A client with several connections waits while any of them waits, so add unfinished waits last.
+        # Unfinished waits come last: a client with several connections waits while any of them waits.
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:
@@ -142,8 +138,8 @@ class Outages:
             known = self._served.get(target, first)
             start_s, recovered_s = counted_s or known.start_s, recovered_s or known.recovered_s
             recovers, outage = target in reading.recovering, self._open.get(target)
-            # Restarted counters mean a remount if the target was missing, or is or was in recovery. Else an operator
-            # cleared them.
+            # Restarted counters mean a remount if the target was missing or in recovery. Otherwise, an operator cleared
+            # them.
             restarted = start_s > known.start_s + 1
             if not (outage and outage.misses):
                 closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
@@ -155,7 +151,7 @@ class Outages:
                 outage = self._begin(target, now_s, known.seen_s, down_s, sure=True)
             if outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
-                    # The counters went on, so the target had not stopped: the earlier reading only failed to list it.
+                    # The target's counters continued, so it never stopped: an earlier reading had failed to list it.
                     del self._open[target]
                     outage = None
                 else:
@@ -207,7 +203,7 @@ class Outages:
         outage = outage and self._ongoing(target, began_s, outage.waits.get(reading.source, math.inf))
         if outage is None:
             known = self._served.get(target)
-            # The outage began earlier than the wait: the client notices it with its next request or ping.
+            # A client notices an outage only with its next request or ping, so the outage began earlier than the wait.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
@@ -262,13 +258,13 @@ class Outages:
         unfinished = (*self._superseded, *self._open.values())
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
         for outage in new:
-            # A target's outage explains why the directory hangs, so both are one event.
+            # If the directory hangs during an outage of a target, both are one event.
             known = [each for each in unfinished if each.event and (outage.is_directory or outage.fails_with(each))]
             if known:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
-        # Report a cut-off client later: a server whose clock differs may still report the outage.
+        # Only clients are cut off, as far as known: a server with a wrong clock may still report an outage, so wait.
         new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
@@ -360,11 +356,11 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
     low_s, high_s = math.inf, 0.0
     for outage in outages:
-        # Readings show the difference between clocks only to within their interval.
+        # The difference between two clocks is only known to within the interval of the readings.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # The server's list of targets does not bound the wait of a client that was cut off.
+            # A client that was cut off may wait for longer than the server's list of targets shows.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s

@@ -13,8 +13,7 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
-# Maximum number of rows in a table. The size of the page grows in proportion.
-_MOST_EVENTS = 500
+_MOST_EVENTS = 500  # Maximum number of rows in a table. The size of the page grows in proportion.
 # If the last stored row is older than this number of seconds, the watch does not run. It stores a row each minute.
 _RUNS_S = 600.0
 

@@ -24,22 +24,17 @@ from strakes.targets.mountinfo import find_mount, read_mounts
 from strakes.targets.workspace import Workspace
 from strakes.watch.values import WatchEvent
 
-# Rate of each kind of operation, per second.
-RATE_PER_S = 1.0
+RATE_PER_S = 1.0  # Rate of each kind of operation, per second.
 # Kind of operation of the probe -> its name in metrics and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
 # Seconds until a failed probe is restarted. A failure of operations ends after this time without another one.
 _AGAIN_S = 60.0
-# Interval in seconds between checks of the mount point.
-_MOUNTED_EACH_S = 10.0
-# An operation that waits for this number of seconds is reported as hanging.
-_HANGS_S = 15.0
-# The probe pauses if its operations take longer than this number of seconds, as with --neighbour.
-_SLOW_S = 5.0
+_MOUNTED_EACH_S = 10.0  # Interval in seconds between checks of the mount point.
+_HANGS_S = 15.0  # An operation that waits for this number of seconds is reported as hanging.
+_SLOW_S = 5.0  # The probe pauses, like --neighbour, if its operations take longer than this number of seconds.
 # Seconds that the probe needs to catch up after the watch was stopped. Operations in this time are ignored.
 _DRAINED_S = 2.0
-# Errors that show that the directory was removed or replaced.
-_GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+_GONE = ("ENOENT", "ENOTDIR", "ESTALE")  # Errors that show that the directory was removed or replaced.
 # Errors on creating a file that other users of the file system would also get.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
@@ -146,7 +141,7 @@ class DirectoryProbe:
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
         for operation in operations:
-            # Ignore the time that an operation was queued behind a slow one.
+            # Subtract the time in the queue behind a slow operation.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -216,7 +211,8 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # If the engine ended first, the operation was not logged, so its wait ended when the next one was due.
+                # The engine's log lacks an operation if the engine ended first. Then the wait ended when the next one
+                # was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
@@ -272,7 +268,7 @@ class DirectoryProbe:
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
-        # If nothing is mounted, retry soon, because the check is cheap. After a hang, start at the first answer.
+        # Checking for a mount is cheap, so do it often. After a hang, start the probe at the first answer.
         self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s

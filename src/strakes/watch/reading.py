@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
 
-# Names of the peer groups.
-DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
-# Minimum length of a window in seconds. Shorter windows have too few requests for a comparison.
-WINDOW_S = 15.0
-# Maximum number of seconds between two readings that are compared.
-LONGEST_S = 20 * WINDOW_S
+DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"  # Names of the peer groups.
+WINDOW_S = 15.0  # Minimum length of a window in seconds. Shorter windows have too few requests for a comparison.
+LONGEST_S = 20 * WINDOW_S  # Maximum number of seconds between two readings that are compared.
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,8 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-# Upper limit of Unix times in seconds. datetime can format all times below it.
-_FURTHEST_S = 1e11
-# Maximum number of characters in a line. Lines of job statistics have a few hundred.
-_MOST_LINE = 1 << 20
+_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
+_MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
 # Overhead of a line in a list, in bytes.

@@ -25,12 +25,9 @@ from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
-# Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
-MOST_ROWS = 2_000_000
-# Changes to the worse that begin within three days of the previous one count as one alarm.
-_ONE_ALARM_S = 3 * 86400.0
-# Largest accepted value (counters have 8 bytes), so that powers and sums of values stay finite.
-_MOST_VALUE = 2.0**64
+MOST_ROWS = 2_000_000  # Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
+_ONE_ALARM_S = 3 * 86400.0  # Changes to the worse that begin within three days of the previous one count as one alarm.
+_MOST_VALUE = 2.0**64  # Largest accepted value (counters have 8 bytes), so that powers and sums of values stay finite.
 # First (1980) and last (9999) accepted Unix time. Smaller numbers are probably days since 1900, as spreadsheets write;
 # datetime ends at the year 9999.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0

@@ -31,14 +31,11 @@ DAY_S = 86400.0
 _KEPT_DAYS = 400
 _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
-# Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
-_MOST_LATE = 1000
+_MOST_LATE = 1000  # Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
 # Maximum length of a line. Rows of a thousand servers are below 100 KiB, so a longer line is damaged.
 _MOST_LINE_BYTES = 1 << 20
-# Only the last 16 MiB of events are read (about 40,000 events; a page shows 500).
-_MOST_EVENTS_BYTES = 16 << 20
-# Upper limit of Unix times, in the year 9892. datetime ends at the year 9999.
-_MOST_TIME_S = 2.5e11
+_MOST_EVENTS_BYTES = 16 << 20  # Only the last 16 MiB of events are read (about 40,000 events; a page shows 500).
+_MOST_TIME_S = 2.5e11  # Upper limit of Unix times, in the year 9892. datetime ends at the year 9999.
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # Subtract the standard error only to begin an event, not to continue it.
+        # The standard error is subtracted only to begin an event, not to continue it.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:

@@ -23,9 +23,9 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# The waiting times of clients are the most expensive query. If the counters show which server serves a target, the
-# query is made only in every fourth reading, and in the four readings after another server took over.
-_WAITS_EACH = 4  # a query in every second reading would double the cost
+# Reading the waiting times of clients is expensive. If counters show which server serves a target, it is done in every
+# fourth reading, and in the four readings after another server took over.
+_WAITS_EACH = 4  # Twice as often costs twice as much processor time.
 _FULL_EACH_S = 120.0
 # Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
 # interval between readings grows, up to _SELDOM_S.
@@ -37,7 +37,7 @@ def _spent_s() -> float:
 
 
 def _why(error: StrakesError) -> str:
-    # All errors of one hang need the same text, so omit the name of the unanswered call.
+    # A hang blocks different calls in turn. Leave out the call, so that its errors have the same text.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
@@ -137,7 +137,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # fullness() starts a process. If a probe shows that the file system answers, call fullness() rarely.
+            # fullness() starts a process. It is needed rarely if a probe shows that the file system answers.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s

@@ -15,8 +15,7 @@ from strakes.base.units import format_duration
 
 Numbers = NDArray[np.float64]
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
-# Subject of events about the clock of this machine.
-CLOCK = "clock"
+CLOCK = "clock"  # Subject of events about the clock of this machine.
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,12 @@ from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Counter
 from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
-# The default of --false-alarms-a-month.
-ALARMS_A_MONTH = 1.0
-# False level shifts for each false alarm: half of the shifts are gains, which raise no alarm.
-FOR_CHANCE = 2.0
+ALARMS_A_MONTH = 1.0  # The default of --false-alarms-a-month.
+FOR_CHANCE = 2.0  # False level shifts per false alarm: half of them are improvements, which raise no alarm.
 # Level shifts are detected in medians over this number of seconds, short enough to show daily seasonality.
 LEVEL_S = 300.0
-# Maximum number of metrics. Memory grows in proportion.
-MOST_FIGURES = 200
-# A longer interval between two readings, in seconds, is reported as a gap.
-_GAP_S = 300.0
+MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
+_GAP_S = 300.0  # A longer interval between two readings, in seconds, is reported as a gap.
 # Shares of the capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 
@@ -104,7 +100,7 @@ class Watch:
             self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}
             work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
             events += self._slow[DISKS].add(reading.time_s, work, self._target_of)
-        # A slow disk makes its target slow, so report only one of both.
+        # A slow disk makes its target slow. Report only one of the two.
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
     def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:

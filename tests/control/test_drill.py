@@ -156,7 +156,7 @@ def test_the_standby_of_a_killed_metadata_server_takes_over_without_loss(labs: L
         )
         texts = [one["text"] for one in document["line"]["moments"]]
         struck = next(place for place, text in enumerate(texts) if text.startswith("kill -KILL"))
-        assert struck < texts.index("up:active, rank 0") < texts.index("the servers are as before")
+        assert struck < texts.index("up:active, rank 0") < texts.index("the servers have recovered")
     # The killed server is a standby again, and the lab reports no fault.
     assert labs.status("ceph")["condition"] == "up"
     assert not [path for path in mount.iterdir() if path.name.startswith("strakes-")]

@@ -155,7 +155,7 @@ def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_pat
         outcome = play(drill, make_fault(name, ask), tmp_path / "store", lambda _text: None)
         assert not outcome.lost and not outcome.lacking, name
         said = outcome.line.moments
-        assert any(one.text == "the servers are as before" for one in said)
+        assert any(one.text == "the servers have recovered" for one in said)
         if name == "resource-fail":
             seen = [one.text for one in said if one.source == "journal"]
             assert seen[-1] == "Started on mds-a" and any("failed" in text for text in seen), said

@@ -194,7 +194,7 @@ def test_osds_of_unknown_state_are_not_unavailable(tmp_path: Path) -> None:
 def test_without_a_probe_outages_are_listed_as_lacking(tmp_path: Path) -> None:
     source = TargetSource("/fs", Served(tmp_path), probed=False)
     lines = source.lacking(source.read(1000.0))
-    assert "outages: no counters show which server serves" in lines
+    assert "outages: no counters show which targets are in service" in lines
 
 
 def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:

@@ -415,7 +415,7 @@ def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -
     while True:
         lacking = _lacking(fault.lacking)
         if not lacking:
-            moments.append(Moment(time.time(), "drill", "the servers are as before"))
+            moments.append(Moment(time.time(), "drill", "the servers have recovered"))
             return ""
         if time.monotonic() > deadline:
             return lacking
@@ -427,7 +427,7 @@ def _left_behind(plan: Plan, phase: ProbePhase, result: PlanResult, workspace: P
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
+    undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "the fault is over"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
     what, where = f"{len(left)} of {plan.ranks} clients still hang", ", ".join(left[:_MOST_NAMED])

@@ -188,8 +188,7 @@ def is_cephfs(directory: Path) -> bool:
 
 def _configuration(directory: Path) -> Path:
     if not is_cephfs(directory):
-        own = "give your own command: --fault-command 'ssh mds1 reboot -f'"
-        remedy = f"Try it on a lab (strakes lab up ceph), or {own}"
+        remedy = "On other file systems, give a command: --fault-command 'ssh mds1 reboot -f'"
         raise BadInputError("this fault works only on CephFS", where=str(directory), remedy=remedy)
     return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
 

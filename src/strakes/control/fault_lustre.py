@@ -80,7 +80,7 @@ class _LustreFault(OneCommand):
         target = detect(ask.directory, ask.servers)
         if not isinstance(target, LustreTarget):
             why = f"it is on {target.mount.file_system}"
-            remedy = "Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'"
+            remedy = "On other file systems, give a command: --fault-command 'ssh mds1 reboot -f'"
             raise BadInputError("this fault works only on Lustre", where=str(ask.directory), why=why, remedy=remedy)
         self.file_system = target
 
@@ -185,7 +185,7 @@ class CutClient(_LustreFault):
         theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
-            raise BadInputError("this client has no network to the Lustre servers", where=str(ask.directory), why=why)
+            raise BadInputError("this client shares no network with the Lustre servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in a network of this client.
         own = list[str]()
         with suppress(StrakesError):

@@ -138,7 +138,7 @@ class PacemakerFault(OneCommand):
 
     def lacking(self) -> str:
         away = self._look().unlike(self.before)
-        return f"the cluster is not as before: {', '.join(away)}" if away else ""
+        return f"in another state than before the drill: {', '.join(away)}" if away else ""
 
     def _words(self, *argv: str) -> tuple[str, ...]:
         return (*self._via, *argv)

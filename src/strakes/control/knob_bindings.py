@@ -139,7 +139,7 @@ class Bindings:
         of_client = name in ("instance", "file_system")
         value = str(getattr(self._client, name) if of_client else getattr(self, f"_{name}"))
         if not value:
-            lacking = {"device": "DIR is not on a local disk", "bdi": "DIR is on a local disk: see queue.read_ahead_kb"}
+            lacking = {"device": "DIR is not on a local disk", "bdi": "DIR is on a local disk; use queue.read_ahead_kb"}
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
         return value
 

@@ -188,7 +188,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     if value != ours:
         why = f"strakes set {shown(ours)}, but somebody else has changed it since"
         if not entry.known:
-            why += ", or the system adjusted it (strakes was killed before it could read it back)"
+            why += ", or the system adjusted it when strakes was killed"
         elif not state.owner.this_boot:
             why += ", or the machine was restarted"
         return _settle(journal, entry, "changed by others", value, why)

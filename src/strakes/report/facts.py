@@ -113,7 +113,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     target, machine = portrait.target, portrait.environment
     rows = (
         ("A against B", sides_of(portrait)),
-        ("Ranks use in turn", taken_in_turn(portrait)),
+        ("Ranks alternate between", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),

@@ -74,7 +74,7 @@ class Engine(ABC):
     """An engine. Its process starts on first use, and ends when the context is left."""
 
     _current_directory: str | None = None
-    """Where the command is started; None: where strakes was, because users give launchers relative paths."""
+    """Current directory of the command. None: that of strakes, because users give launchers relative paths."""
 
     @property
     def silence_s(self) -> float | None:
@@ -327,7 +327,7 @@ class Engine(ABC):
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
             why = "it was stopped" if gone else NOT_ENDED
             if gone and ended == "silent":
-                why = "its first process was stopped, or that process's node hangs or cannot be reached"
+                why = "rank 0 was stopped, or the node of rank 0 hangs or cannot be reached"
             for message in process.remaining():
                 self._take(message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S

@@ -117,7 +117,7 @@ def _files(need: Need, capacity: _Capacity) -> Answer:
             "population DIR --files N."
         )
         return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
-    limits = "The file system reports this. Only a population of that size shows the speed with so many files."
+    limits = "The file system reports this number. Only a population of that size shows the rates with so many files."
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
 
 
@@ -168,7 +168,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     most = max(measured, key=lambda cell: evidence.scale_of(cell).ranks)
     if not evidence.remote and evidence.scale_of(most).ranks > evidence.scale_of(best).ranks:
         size = _say_size(evidence.scale_of(most))
-        why = f"With {size} the rate was not higher, but too few runs rule out growth: give a larger --budget."
+        why = f"With {size} the rate was not higher, but the runs are too few to be sure: give a larger --budget."
     elif not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
     elif evidence.scale_of(best).clients > 1:

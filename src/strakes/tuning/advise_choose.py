@@ -146,7 +146,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     measured = sorted({float(cell.settings["file_bytes"]) for cell in cells})
     nearest = min(measured, key=lambda file_bytes: abs(math.log(file_bytes / size)))
     if not 1 / _LIKE_TIMES <= nearest / size <= _LIKE_TIMES:
-        why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
+        why = f"the files have {format_bytes(size)}, but the nearest measured size is {format_bytes(nearest)}"
         return [Unknown(phase.name, "striping", why, "strakes study striping DIR", 2)]
     like = [cell for cell in cells if float(cell.settings["file_bytes"]) == nearest]
     counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE_BYTES]
@@ -220,12 +220,12 @@ def _level(
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
-        why = "it was not measured here" if not cells else "only one setting of it was measured"
+        why = "this setting was not measured" if not cells else "only one level of it was measured"
         return Unknown(phase.name, what, f"{why}{about}", command)
     answer = answer_among(cells, results, ordered=True)
     evidence = tuple(cell.id for cell in cells)
     if answer is None:
-        return Unknown(phase.name, what, f"too few runs compare its settings{about}", command, 2)
+        return Unknown(phase.name, what, f"too few runs compare its levels{about}", command, 2)
     best = results.get(answer.measure)
     if answer.grade == "undecided":
         labels = {cell.id: _text(factor, cell) for cell in cells}

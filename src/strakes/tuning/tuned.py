@@ -106,7 +106,7 @@ def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str]) -> tuple[
 
 def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
     evidence = tuple(cell.id for cell in confirmed)
-    interval = outcome.gain_interval("best over default, fresh runs in turn")
+    interval = outcome.gain_interval("best divided by default, new alternating runs")
     finding = Finding(f"{KIND}-gain", KIND, outcome.statement, "measured", evidence, interval)
     if outcome.verdict == "unfinished":
         return replace(finding, verdict="inconclusive", needs="finish the search with --resume")

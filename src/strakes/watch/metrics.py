@@ -34,16 +34,13 @@ _FAMILIES = {
         "missed_total source",
         "Number of failed readings of a source since this watch began; for the store, lines not written.",
     ),
-    "deliveries": ("alerts command state", "Alarms since this watch began: given to the command, waiting, failed."),
+    "deliveries": ("alerts command state", "Alarms since this watch began: delivered, waiting or failed."),
     "top": (
         "load_share unit rank name",
         "Share of the load of the last hour that one job or client causes; recent load counts more.",
     ),
     "full": ("full_ratio target", "Share of the space or of the files of a target that is used."),
-    "service_s": (
-        "service_seconds target",
-        "Seconds for which a request kept a target busy, the mean of the last 15 s.",
-    ),
+    "service_s": ("service_seconds target", "Mean service time of a request on a target in the last 15 s."),
 }
 
 

@@ -173,8 +173,8 @@ class TargetSource:
         elif reading.work.keys() == {DISKS}:
             lines.append("slow targets: a local disk has no peers to compare with")
         if reading.serving is None and not local:
-            rest = "; only the waits of the probe are seen" if self.probed else ""
-            lines.append(f"outages: no counters show which server serves{rest}")
+            rest = "; only hanging operations of the probe are detected" if self.probed else ""
+            lines.append(f"outages: no counters show which targets are in service{rest}")
         if not reading.clients and local:
             lines.append("who causes the load: a local file system does not count requests by process")
         elif not reading.clients:

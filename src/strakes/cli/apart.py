@@ -80,7 +80,7 @@ def run_apart(
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
-            return BROKEN_PIPE_STATUS  # the child cannot notice that its last output was not read
+            return BROKEN_PIPE_STATUS  # The last output had no reader, which the child cannot notice.
         if status >= 0:
             return status
         # End this process by the same signal that ended the child.

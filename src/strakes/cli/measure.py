@@ -120,7 +120,7 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))  # gets the permissions of the run directory
+        replace_text(run.path / "report.html", render_html(portrait))  # It is as readable as the run.
     else:
         html.write(render_html(portrait))
 

@@ -101,12 +101,12 @@ def _declared(default: object, annotation: Any) -> Field[Any] | None:
 
 
 def command_named(name: str, cls: type[click.Command] = click.Command, **defaults: str) -> _Decorator:
-    """Return a decorator that turns a function into the command ``name``. Parameters are declared as for ``takes``."""
+    """Return a decorator that turns a function into the command ``name``. See :func:`takes` for its parameters."""
     return lambda body: click.command(name, cls=cls)(takes(**defaults)(body))
 
 
 class Group(click.Group):
-    """Group whose commands declare their parameters as for ``takes``."""
+    """Group of commands whose parameters are declared as :func:`takes` describes."""
 
     def part(self, name: str, **settings: Any) -> _Decorator:
         """Return a decorator that adds a function to this group as the command ``name``."""
@@ -114,7 +114,7 @@ class Group(click.Group):
 
 
 class DefaultGroup(Group):
-    """Group that runs its first command if the first argument does not name a command."""
+    """Group that runs its first command if the arguments do not begin with the name of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, after inserting the first command's name if they do not begin with a command."""
@@ -147,13 +147,13 @@ class NumberRange(_Number, click.FloatRange):
 
 
 class Parsed(click.ParamType[T], Generic[T]):
-    """Option type with the converter ``parse``. A BadInputError of ``parse`` is shown as an error of the option."""
+    """Type of an option whose text ``parse`` converts. A BadInputError of ``parse`` is an error of the option."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
-        """Return the converted value."""
+        """Convert the text of an option."""
         return parsed(self._parse, value) if isinstance(value, str) else value
 
 

@@ -14,7 +14,7 @@ from strakes.base.foreign_text import for_terminal
 
 # How the user called strakes, if not as "strakes": set by the script of a checkout.
 _CALLED = os.environ.get("STRAKES_CALLED", "")
-# Each command has a module in this directory.
+# Names of the commands: each has a module in this directory.
 _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
 
 
@@ -92,7 +92,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
     for column in table.columns if whole else table.columns[:1]:
         column.no_wrap = True
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
-    unlimited = console.options.update(width=100_000)  # wide enough for every row
+    unlimited = console.options.update(width=100_000)  # A width without limit, to measure the table.
     if not whole or console.measure(table, options=unlimited).maximum <= console.width:
         console.print(table)
         return

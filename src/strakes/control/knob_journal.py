@@ -35,7 +35,7 @@ Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
 
 
-# elsewhere: on another host or in another container, where it cannot be seen.
+# elsewhere: on another host or in another container, whose processes are not visible here.
 Life = Literal["alive", "dead", "elsewhere"]
 
 
@@ -314,7 +314,7 @@ def _files(root: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove incomplete journals, and those of killed processes whose changes are all settled."""
+    """Remove incomplete journals, and journals of killed processes without changes that must still be undone."""
     with locked(root):
         _sweep(root)
 

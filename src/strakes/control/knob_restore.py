@@ -80,7 +80,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings of a store whose journals are gone."""
-    # Journals are written before records, so read them after the records.
+    # A change is in a journal before it is in a record. Read the records first, so that the journals contain all of
+    # them.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in found if record.place.key not in known]

@@ -136,9 +136,10 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the plan key rank_shift, the distance between the writer and the reader of data, in ranks.
+    """Return the plan key rank_shift: the number of ranks from the writer to the reader of the same data.
 
-    IOR reads data of the node that is -Q nodes away (-C), and one node further to check a write, or random data (-Z).
+    With -C, IOR reads data of the node that is -Q nodes away, and checks (-W) on one node ``further``. With -Z, the
+    distance is random.
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""

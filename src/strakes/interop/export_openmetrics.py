@@ -62,7 +62,7 @@ def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
 def _of_cell(cell: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
     estimate = cell.estimate
     assert estimate is not None
-    # A label separates rates that a load limit of strakes reduced.
+    # The label held_back marks rates that --impact or --neighbour reduced.
     labels = {"study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
     for which, value in (("median", estimate.median), ("low", estimate.low), ("high", estimate.high)):
         if value is not None:

@@ -66,7 +66,7 @@ class Foreign:
 
 
 def without_secrets_in(value: Any) -> Any:
-    """Return a test, or a part of it, with :func:`without_secrets` applied to all texts: results are published."""
+    """Remove secrets from all texts of a test, or of a part of it, because results are published."""
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, tuple):

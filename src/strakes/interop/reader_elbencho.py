@@ -127,10 +127,10 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the coordinator's rates for an operation, or None if rows are mixed or the services' rates look the same.
+    """Return the coordinator's rates, or None if its table cannot be told from the services' tables.
 
-    ``tables``: rows of the coordinator's and the services' tables. The coordinator's total is the sum of the services'
-    totals. Rows may be mixed, because all write to the same log.
+    ``tables``: rows of each table. The coordinator's total is the sum of the services' totals. All write to the same
+    log, so that rows of several tables may be mixed.
     """
     # With --dirstats, elbencho prints the rates of directories after those of files.
     rates = [dict(reversed(table)) for table in tables]

@@ -44,7 +44,6 @@ def read_text(block: Block) -> Iterator[Result]:
         tests.insert(0, head)
     # Old versions of IOR print one table header for all tests.
     has_header = any(map(_HEADER.match, head.lines)) or bool(_FULL_ROW.match(block.lines[0]))
-    # Once for all tests: a block may have thousands.
     common, version = head.pairs(_PAIR), block.search(r"IOR-(\S+?):")
     for test in tests or [block]:
         has_header = has_header or any(map(_HEADER.match, test.lines))

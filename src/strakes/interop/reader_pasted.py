@@ -10,10 +10,10 @@ from itertools import groupby
 from strakes.base.errors import BadInputError
 from strakes.interop.reader_blocks import Printed
 
-# Longer runs of white space or digits are shortened, because some patterns take quadratic time on them. The node maps
-# of mdtest, for example, have a digit for each rank.
+# White space or digits repeated more often than _LONGEST. They are shortened, because some patterns take quadratic time
+# on them. The node maps of mdtest, for example, have a digit for each rank.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
-_LONGEST = 64  # characters; twice the value takes up to four times the time
+_LONGEST = 64  # Number of characters. Twice as many take up to four times the time.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
@@ -51,10 +51,10 @@ def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
 
 
 def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterator[list[str]]:
-    """Yield the lines without their prefix: those of each program whose prefix differs, then all others.
+    """Yield the lines of each program without their prefix, then the lines of no program.
 
-    Programs are told apart only if several prefixes precede a first line of a result, and their lines alternate. The
-    services of elbencho belong to one program.
+    Lines with different prefixes are of different programs if each prefix begins a result, and the lines alternate. The
+    services of elbencho, however, are one program.
     """
     prefixes = [found[0] if (found := re.match(prefix, line)) else "" for line in lines]
     tagged = [(_TIME.sub("", one).strip(), line[len(one) :]) for one, line in zip(prefixes, lines, strict=True)]

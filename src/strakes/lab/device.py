@@ -75,7 +75,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. With ``iops``, attach a second one on top, whose statistics count queueing."""
+    """Attach a loop device to ``file``. With ``iops``, add a second one on top, whose statistics include queueing."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"

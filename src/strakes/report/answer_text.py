@@ -22,8 +22,8 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 class AnswerLine:
     """One row of the report's section "How to use it": title of the question, answer, and grade of the answer.
 
-    ``source``: a caution that data may have come from this node's page cache, else "". ``in_memory``: True with such a
-    caution, and if the whole file system is in memory.
+    ``source``: a caution that data may have come from this node's page cache, or "". ``in_memory``: whether data came
+    from memory, because of such a cache or because the whole file system is in memory.
     """
 
     title: str

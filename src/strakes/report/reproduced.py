@@ -141,7 +141,6 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
 
 
 def _missing(patterns: Sequence[str], portraits: Sequence[Portrait]) -> str:
-    """Return why a statement was not measured. A cell with a setting that no measured cell has is the best reason."""
     skipped = [cell for each in portraits for cell in each.skipped if _is_about(cell.study, patterns)]
     cells = [cell for each in portraits for cell in each.cells if _is_about(cell.study, patterns)]
     measured = {key for cell in cells for key in cell.settings}
@@ -182,7 +181,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     if finding.interval is None:
         return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
-    # The estimate is the geometric mean of both ends.
+    # The estimate is the geometric mean of the interval's ends.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""

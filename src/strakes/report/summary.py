@@ -101,7 +101,9 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     if sides := sides_of(portrait):
         yield from _plain(*wrap(sides, width))
     if several := taken_in_turn(portrait):
-        yield from _plain(*wrap(gettext("Ranks alternate between: {directories}", directories=for_terminal(several)), width))
+        yield from _plain(
+            *wrap(gettext("Ranks alternate between: {directories}", directories=for_terminal(several)), width)
+        )
     if felt := felt_by_others(portrait):
         yield from _plain(*wrap(gettext("other users: {latencies}", latencies=felt), width, 1))
     if ended_early(portrait):

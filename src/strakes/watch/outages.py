@@ -275,7 +275,7 @@ class Outages:
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
-        # A source notices an outage within _PING_S, unless it was silent because its machine had failed.
+        # A source notices an outage with its next ping, unless its own machine had failed and sent nothing.
         began_s = min(outage.up_s + min(outage.down_s - outage.up_s, _PING_S) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])

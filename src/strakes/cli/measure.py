@@ -101,7 +101,7 @@ def perform(request: Request, options: Measuring) -> Run:
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Call ``work`` on the request with a progress display, and return the stored run, whose texts are in English."""
+    """Call ``work`` with the request and a progress display. Return the stored run, whose texts are in English."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -109,7 +109,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 
 def analyse(run: Run) -> Portrait:
-    """Build the portrait of a run, store it with the run, and return it. The current language must be English."""
+    """Analyse a run, store the findings with it, and return them. The current language must be English."""
     portrait = build_portrait(run)
     run.write_findings(asdict(portrait))
     return portrait

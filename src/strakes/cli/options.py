@@ -440,7 +440,7 @@ class Measuring(Launching, Report, Effort):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(Measuring):
-    """Options of commands that repeat cells until intervals are narrow, and that may limit the load."""
+    """Options of commands that repeat measurements until intervals are narrow, and that may limit the load."""
 
     relative_half_width: float = option(
         "Repeat each cell (a combination of settings) until the relative half-width of its interval is this small.",

@@ -116,7 +116,7 @@ def command(
 # Share of the budget for growing a population of files. Twice this share would leave no time for the other studies.
 _SHARE_OF_POPULATION = 0.5
 
-# Minimum seconds for the other studies (one block), even if removing the population's files took longer than planned.
+# Minimum seconds for the other studies, even if removing the population's files took longer than planned.
 _LEAST_S = 10.0
 
 

@@ -446,7 +446,7 @@ def _nothing(result: PlanResult) -> MeasurementError:
 
 
 class DrillVisit:
-    """Callable that measures one cell of a study by a drill.
+    """Callable that measures one combination of settings in a study by a drill.
 
     ``make_fault``: returns a new fault for a directory. ``root``: store that has the journal of faults.
     """

@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def results_of(run: Run) -> Results:
-    """Return all measured cells of a run with their estimates."""
+    """Return the measured settings of a run, each with its estimates."""
     return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), run.facts)
 
 

@@ -160,7 +160,7 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the figures in the form of the store: a cell for each figure, and a trial (visit) for each value."""
+    """Return the figures in the form of the store: settings (cells), and an execution (visit) for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()

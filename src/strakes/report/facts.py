@@ -40,7 +40,7 @@ _MEMORY = {
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a caution if values of ``cells`` came or may have come from this node's page cache, else "".
+    """Return a caution if the results ``cells`` came or may have come from this node's page cache, else "".
 
     Return "" if the whole file system is in memory, because the top of the report says so.
     """
@@ -51,7 +51,7 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return the main results (headlines) that were measured, with their cells. Values from a cache come last."""
+    """Return each main result with its measured values. Results from a cache come last."""
     cells = {cell.id: cell for cell in portrait.cells}
     found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))
@@ -103,7 +103,7 @@ def sides_of(portrait: Portrait) -> str:
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # Both sides measure the same cells in the same order, so their first cells differ only in the compared setting.
+    # A and B measure the same settings in the same order, so their first results differ only in the compared setting.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 
@@ -129,7 +129,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without headlines: how many values it has, and from how many runs."""
+    """Return a text for a run without main results: how many values it has, and from how many measurements."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -1,4 +1,4 @@
-"""Draw a figure of the portrait as plotly traces and layout, with an alternative text."""
+"""Draw a figure of the report as plotly traces and layout, with an alternative text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Return the drawing of a figure, or None if no cell has a finite value. ``warned``: cells with hollow markers."""
+    """Return the drawing of a figure, or None without any finite value. ``warned``: results with hollow markers."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]

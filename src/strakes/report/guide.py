@@ -1,4 +1,4 @@
-"""Write the guide "how to use our file system" for users of a computing centre, as Markdown, from a portrait."""
+"""Write the guide "how to use our file system" for users of a computing centre, from the results of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert a portrait to a self-contained HTML file, which needs no network, server or other file."""
+"""Write the results of a run as a self-contained HTML file, which needs no network, server or other file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group warnings and skipped cells, so that each text appears once. Important groups come first."""
+"""Group warnings and unmeasured settings, so that each text appears once. Important groups come first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with the same code and remedy. ``said``: their texts, each with its cells (none: the whole run)."""
+    """All warnings with the same code and remedy. ``said``: each text with the affected results (none: all results)."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -39,13 +39,13 @@ class Notice:
 
     @property
     def extent(self) -> str:
-        """The extent as text: the number of affected cells, or the whole run."""
+        """The extent as text: the number of affected results, or the whole run."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
 @dataclass(frozen=True)
 class Omission:
-    """Cells of one study that were not measured for the same reason."""
+    """Settings of one study that were not measured for the same reason."""
 
     study: str
     reason: str
@@ -53,19 +53,19 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the notices of a portrait. Those on the whole run, a headline or an answer come first."""
+    """Return the grouped warnings of a report. Those on the whole run, a main result or an answer come first."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
     return tuple(sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells)))
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the notices that affect any of ``cells``, without their other cells."""
+    """Return the grouped warnings that affect any of the results ``cells``, without their other results."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 
 
 def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
-    """Return the skipped cells, grouped by study and reason, in order of first appearance."""
+    """Return the unmeasured settings, grouped by study and reason, in order of first appearance."""
     groups: dict[tuple[str, str], list[SkippedCell]] = {}
     for cell in skipped:
         groups.setdefault((cell.study, gettext(cell.reason)), []).append(cell)

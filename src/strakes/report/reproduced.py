@@ -41,7 +41,7 @@ _MORE = "a larger --budget"
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and its result on this system. ``decides``: blocks and budget that would decide it."""
+    """A published statement and its result on this system. ``decides``: repetitions and budget that would decide it."""
 
     published: str
     here: str

@@ -1,4 +1,4 @@
-"""Split a portrait into sections. A section has the figures, findings, warnings and tables of one study."""
+"""Split a report into sections. A section has the figures, findings, warnings and tables of one study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summarise a portrait on one screen: answers, main results, findings, omissions and warnings."""
+"""Summarise the results of a run on one screen: answers, main results, findings, omissions and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert cells and the counters of servers to tables."""
+"""Make tables of measured values, and of the servers' counters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table of cells. ``shared``: settings with the same level in all cells. ``factors``: names of the others."""
+    """A table of results. ``shared``: settings that are equal in all rows. ``factors``: names of the others."""
 
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
@@ -43,7 +43,7 @@ class ServerTable:
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each group of cells with the same factors, in order of first appearance."""
+    """Return a table for each group of results with settings of the same names, in order of first appearance."""
     groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault(frozenset(cell.settings), []).append(cell)
@@ -57,7 +57,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return the settings that are equal in all cells, and the names of all other settings in order of appearance.
+    """Return the settings that are equal in all rows, and the names of all others in order of appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])

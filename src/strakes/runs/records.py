@@ -58,7 +58,7 @@ class Visit(Record):
 
     @property
     def is_measurement(self) -> bool:
-        """Return whether the values are results of the cell, unlike those of pilot and confirmation runs."""
+        """Return whether this is a measurement instead of a pilot or confirmation run."""
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
@@ -83,9 +83,10 @@ class FactsFound(RunEvent):
 
 @dataclass(frozen=True)
 class AmountsChosen(RunEvent):
-    """The duration of a phase and the maximum amount of data of a plan, as chosen after the pilot.
+    """The duration of a phase and the maximum amount of data of a plan, as chosen after a short pilot run.
 
-    ``like``: the run with the same amounts, if they were reused. ``left_out``: number of cells over the budget.
+    ``like``: the run with the same amounts, if they were reused. ``left_out``: number of combinations of settings that
+    exceed the budget.
     """
 
     event = "context"
@@ -99,7 +100,7 @@ class AmountsChosen(RunEvent):
 
 @dataclass(frozen=True)
 class CellSkipped(RunEvent):
-    """A cell that cannot be measured on this system."""
+    """A combination of settings that cannot be measured on this system."""
 
     event = "skipped"
     study: str
@@ -109,7 +110,7 @@ class CellSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class CellDropped(RunEvent):
-    """A cell that gets no more runs within the budget. ``runs``: number of runs so far (None: unknown)."""
+    """Settings that get no more measurements within the budget. ``runs``: number so far (None: unknown)."""
 
     event = "dropped"
     cell: str

@@ -93,12 +93,12 @@ class Run:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """Return the cells in the order of the plan."""
+        """Return the measured combinations of settings (cells), in the planned order."""
         return self._each(partial(from_record, Cell), "cells")
 
     @cached_property
     def visits(self) -> list[Visit]:
-        """Return the visits (executions of plans) in chronological order."""
+        """Return the executions of plans in chronological order."""
         return self._each(partial(from_record, Visit), "visits")
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Write a run. Each finished visit (execution of a cell's plan) is on the disk before the next one starts."""
+"""Write a run. Each finished execution of a plan is on the disk before the next one starts."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class RunWriter:
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:
-        """Write all cells of the run in place of an earlier list."""
+        """Write all measured combinations of settings (cells) of the run, in place of an earlier list."""
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
         replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
     def append_visit(self, *visits: Visit) -> None:
-        """Store finished visits (executions of plans). They are on the disk when the method returns."""
+        """Store finished executions of plans (visits). They are on the disk when the method returns."""
         with self._appending:
             self._visits.append(*map(to_record, visits))
 

@@ -1,4 +1,4 @@
-"""Choose settings for an application from measured cells, each with its reason, evidence and gain."""
+"""Choose settings for an application from measured ones, each with its reason, evidence and gain."""
 
 from __future__ import annotations
 

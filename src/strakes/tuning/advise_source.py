@@ -56,6 +56,6 @@ def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run
 
 
 def published_places() -> tuple[Path, ...]:
-    """Return the paths where a site may publish a portrait, in order of preference (XDG base directories)."""
+    """Return the paths where a site may publish a run for its users, in order of preference (XDG base directories)."""
     directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
     return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

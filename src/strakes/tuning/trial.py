@@ -99,7 +99,7 @@ class Bench:
         return replace(visit, interruptions=tuple(interruptions))
 
     def cell(self, trial: Trial) -> Cell:
-        """Return the trial's setting as a cell for the store."""
+        """Return the trial's settings and plan as a record (cell) for the store."""
         settings = self.space.settings(trial.point)
         names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
         measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)

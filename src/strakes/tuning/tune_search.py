@@ -47,7 +47,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """Shares of the budget at which stages end, trials in a block, and maximum numbers of finalists and fresh runs."""
+    """Shares of the budget at which stages end, trials per block, and maximum numbers of finalists and final runs."""
 
     confidence: float = 0.9
     screen_until: float = 0.2
@@ -114,7 +114,7 @@ class Search:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks that have begun."""
+        """Return the number of blocks of trials that have begun."""
         return self.told[-1].block + 1 if self.told else 0
 
     @property

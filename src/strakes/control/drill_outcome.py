@@ -149,7 +149,6 @@ def outcome_of(
     for rank, due_s in waiting.items():
         done.setdefault(str(rank), []).append(ClientOperation(due_s, until_s, PENDING))
     found = {key: expected.get(key, "") for key in acknowledged} if read is None else read
-    # An acknowledged file with wrong contents counts as lost, like a missing file.
     damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(

@@ -185,9 +185,7 @@ class CutClient(_LustreFault):
         theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
-            raise BadInputError(
-                "this client shares no network with the Lustre servers", where=str(ask.directory), why=why
-            )
+            raise BadInputError("no common network with the Lustre servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in a network of this client.
         own = list[str]()
         with suppress(StrakesError):

@@ -134,7 +134,6 @@ class MpiEngine(Engine):
 
 
 def _is_rank(pid: int) -> bool:
-    """Return whether a process id belongs to a running engine. A zombie does not run."""
     try:
         name, state = re.fullmatch(r"\d+ \((.*)\) (\S).*", Path(f"/proc/{pid}/stat").read_text(), re.DOTALL).groups()  # type: ignore[union-attr]
     except OSError:

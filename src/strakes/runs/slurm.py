@@ -106,7 +106,6 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
-    """Return the ``--mpi`` option that the engine's MPI needs. Raises BadInputError if ``options`` has a wrong one."""
     spoken, chosen = pmi_of(engine), chosen_pmi(options)
     # Slurm also has names with a version, such as pmix_v4.
     if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):

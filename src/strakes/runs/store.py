@@ -218,6 +218,5 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 
 def _remove(run: Path) -> None:
-    """Remove the directory of a run. Do not follow mounts or links, and ignore failures."""
     with suppress(OSError), closing(open_directory(run.parent)) as parent:
         remove_tree(parent, run.name)

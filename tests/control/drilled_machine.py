@@ -140,21 +140,17 @@ class LustreMachine:
 
     @property
     def path(self) -> str:
-        """Return the PATH with the stubs first."""
         return f"{self.programs}{os.pathsep}{os.environ['PATH']}"
 
     @property
     def mounts(self) -> list[str]:
-        """Return the mounts of the server, sorted."""
         return sorted((self.state / "mounts").read_text().splitlines())
 
     @property
     def log(self) -> list[tuple[str, ...]]:
-        """Return the logged changes, each as (action, object), without times."""
         return [tuple(line.split()[1:]) for line in (self.state / "log").read_text().splitlines()]
 
 
 def lustre_mount(root: Path) -> Mount:
-    """Return the recorded mountinfo entry with ``root`` as its mount point."""
     (recorded,) = parse_mountinfo(recording("client/mountinfo.txt").done.stdout)
     return replace(recorded, mount_point=str(root))

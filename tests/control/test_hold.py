@@ -158,8 +158,6 @@ def test_a_value_whose_journal_is_lost_is_restored_from_the_record_of_the_machin
 
 
 def change_ended(world: World, root: Path, **values: int | str) -> None:
-    """Change values as ``strakes knobs set``, whose process ends."""
-
     def body() -> None:
         change.set_values(world.target(), values, store=root)
 

@@ -128,7 +128,6 @@ def open_files() -> int:
 
 
 def is_free(path: Path) -> bool:
-    """Return whether no process holds a lock on the file."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,6 @@ from strakes.targets.registry import detect
 
 
 def change_until_killed(place: Path) -> int:
-    """Start a process that keeps changing two knobs, and return its process ID after its first change."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -26,7 +26,6 @@ def machine() -> Machine:
 
 
 def hybrid_io() -> Recording:
-    """Return the recording of the hybrid I/O parameters, made later on another mount."""
     text = (PLACE / "wave2" / "llite_hybrid_io.txt").read_text().replace("ffff888104cfa800", INSTANCE)
     words = ("lctl", "get_param", "llite.*.*")
     return Recording("wave2", " ".join(words), as_user=False, done=Completed(words, 0, text, ""))

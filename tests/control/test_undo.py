@@ -28,7 +28,6 @@ SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AG
 
 
 def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
-    """Start a drill that lasts a minute."""
     words = ("failover", "drill", str(place), *commands, "--before", "1s", "--after", "60s", AGREED)
     return subprocess.Popen(
         [sys.executable, "-m", "strakes", *words],

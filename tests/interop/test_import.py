@@ -36,7 +36,6 @@ def foreign(name: str) -> Foreign:
 
 
 def rates(test: Foreign) -> dict[str, list[float]]:
-    """Return the values of each figure by its name, bandwidths in MiB/s."""
     return {
         figure.name: [round(value / (MIB if figure.metric == "bytes_per_s" else 1), 2) for value in figure.values]
         for figure in test.figures
@@ -48,7 +47,6 @@ def values(name: str) -> dict[str, list[float]]:
 
 
 def read_or_refuse(path: Path) -> tuple[list[float], str]:
-    """Return all values in a file and "", or, if the file is refused, no values and the error."""
     try:
         return [value for test in read_file(path).tests for one in test.figures for value in one.values], ""
     except BadInputError as error:

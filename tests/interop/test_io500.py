@@ -29,7 +29,6 @@ ORDER = [
 
 
 def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
-    """Translate an ini file, whose data directory is created."""
     data = tmp_path / "data"
     data.mkdir(exist_ok=True)
     ini = tmp_path / "config.ini"

@@ -23,7 +23,6 @@ CONTRADICTORY = sorted((PLANS / "contradictory").glob("*.json"))
 
 @pytest.fixture(scope="module")
 def hello(engine: Path) -> Any:
-    """Return the first message of the engine."""
     return json.loads(
         subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0]
     )
@@ -38,7 +37,6 @@ def engine() -> Path:
 
 
 def verdict(engine: Path, document: object, directory: Path) -> tuple[str, str]:
-    """Return the engine's status for a plan, and the key at fault if it refuses the plan."""
     (directory / ".strakes-marker").touch()
     message = {"type": "plan", "version": 1, "id": "p", "directory": str(directory), "plan": document, "limit_s": 60}
     answer = subprocess.run([engine], input=json.dumps(message) + "\n", capture_output=True, text=True, timeout=120)

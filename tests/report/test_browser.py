@@ -48,8 +48,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Visit:
-    """A page in the browser with its requests, console messages and errors."""
-
     def __init__(self, browser: Any, file: Path, **options: Any) -> None:
         self.context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900}, **options)
         self.page = self.context.new_page()

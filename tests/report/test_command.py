@@ -20,7 +20,6 @@ from studies.world import stored as stored_visits
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Store a complete survey of a simulated file system; return its id."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()

@@ -23,8 +23,6 @@ PLACEHOLDER = "/* plotly */"
 
 
 class Page(HTMLParser):
-    """Parser that collects the scripts, links, ids and words of a page."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.scripts: list[dict[str, str | None]] = []

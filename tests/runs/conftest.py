@@ -34,7 +34,6 @@ def plans():
 
 
 def compiled(source: str, place: Path, *options: str) -> Path:
-    """Return a library to preload, compiled of a C file of this directory. Skip the test without a compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("the library needs a C compiler")
@@ -51,7 +50,6 @@ def log() -> Log:
 
 @pytest.fixture
 def engine(log: Log) -> Iterator[LocalEngine]:
-    """Return the real engine, closed after the test; skip if it is not built."""
     try:
         find_engine()
     except EnvironmentLacksError:

@@ -48,7 +48,6 @@ def fields_of(rows: list[Any]) -> dict[Place, tuple[int, Place]]:
 
 
 def report_on(run: Run) -> str:
-    """Build the portrait, its JSON document, page and summary; return the error message, or ""."""
     try:
         portrait = build_portrait(run)
         document = finite(asdict(portrait))

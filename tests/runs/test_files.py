@@ -103,7 +103,6 @@ def umask_of_most() -> Iterator[None]:
 
 
 def kept(root: Path) -> None:
-    """Create a run and a journal of knobs in a store."""
     with Store(root).create("study", "x", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
         writer.finish("complete")
     Store(root).runs()

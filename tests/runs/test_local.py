@@ -185,7 +185,6 @@ engine.run(plan, Path(sys.argv[1]), "v1", 3600, lambda progress: print("running"
 
 
 def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
-    """Start a front end that runs an endless plan; return its process and the pid of its engine."""
     process = subprocess.Popen(
         [sys.executable, "-c", FRONT_END, str(workspace.path), json.dumps(ENDLESS.to_json())],
         stdout=subprocess.PIPE,

@@ -54,7 +54,6 @@ def test_little_memory_is_reported_but_not_wrong() -> None:
 
 
 def launcher(tmp_path: Path, body: str, hosts: tuple[str, ...] = ()) -> Launch:
-    """Return a launcher that runs a shell script of this body with the command line of the module."""
     script = tmp_path / "launcher"
     script.write_text(f"#!/bin/sh\n{body}\n")
     script.chmod(0o755)

@@ -146,7 +146,6 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
-    """Run the plan; return the allowed processors of each rank, sorted."""
     told.write_text("")
     with Workspace.create(folder, "placed") as workspace:
         result = engine.run(plan, workspace.path, "p", limit_s=60)

@@ -64,7 +64,6 @@ def test_a_simulated_quota_is_reported(
 
 @pytest.fixture
 def nobodys_engine(tmp_path: Path) -> Iterator[LocalEngine]:
-    """Return an engine of user NOBODY, because root may exceed quotas."""
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\nexec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups {find_engine()}\n")
     program.chmod(0o755)

@@ -15,7 +15,6 @@ from strakes.runs.store import Store
 
 @pytest.fixture
 def ids(measured: Path) -> list[str]:
-    """Store two complete runs and an interrupted one; return their ids."""
     store = Store()
     ids = []
     for kind, name in (("survey", "survey"), ("study", "transfer-size"), ("study", "open-close")):
@@ -59,7 +58,6 @@ def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) ->
 
 
 def on_terminal(*words: str, columns: int) -> str:
-    """Return the output of the command on a terminal of ``columns`` columns."""
     ours, its = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as shown:
         command = [sys.executable, "-m", "strakes", *words]

@@ -18,7 +18,6 @@ FINE, SLOW = Felt("file-cycle", False), Felt("file-cycle", True)
 
 
 def controlled(history: list[Felt], start: Control | None = None) -> Control:
-    """Return the controller after the whole history."""
     return reduce(Control.after, history, start or Control())
 
 

@@ -18,8 +18,6 @@ RUNNING = Progress(0, "write", 1.0, 0, 0, 0)
 
 
 class Made(Probe):
-    """A probe with scripted operations."""
-
     def __init__(self) -> None:
         self.next: list[LoggedOperation] = []
         self.always: Callable[[], list[LoggedOperation]] = list
@@ -30,8 +28,6 @@ class Made(Probe):
 
 
 class Cancelled(LocalEngine):
-    """An engine that counts its cancellations."""
-
     times = 0
 
     def cancel(self) -> None:

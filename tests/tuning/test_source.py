@@ -24,7 +24,6 @@ APP = ROOT / "examples" / "apps" / "restart-dump.toml"
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the store of a short study and the study exported as ``portrait.json``."""
     base = tmp_path_factory.mktemp("measured")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "STRAKES_STORE": str(base / "store")}
     for words in (
@@ -37,7 +36,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def published(measured: Path, tmp_path: Path) -> Path:
-    """Copy the store and the exported study for one test, and return the path of the export."""
     shutil.copytree(measured / "store", os.environ["STRAKES_STORE"])
     return Path(shutil.copy(measured / "portrait.json", tmp_path))
 

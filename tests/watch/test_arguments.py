@@ -27,8 +27,6 @@ def interrupts_restored() -> Iterator[None]:
 
 @pytest.fixture
 def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Return a function that runs ``strakes watch`` with words that it refuses, and returns its messages."""
-
     def refuse(*words: str, statuses: tuple[int, ...] = (2,)) -> str:
         with interrupts_restored():
             assert run(["watch", *words]) in statuses

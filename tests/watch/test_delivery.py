@@ -53,7 +53,6 @@ def asked(url: str) -> Any:
 
 
 def wait_for(question: Callable[[], Any], log: Path) -> Any:
-    """Return the first answer that is not empty; fail with the log after 90 s."""
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         try:
@@ -66,8 +65,6 @@ def wait_for(question: Callable[[], Any], log: Path) -> Any:
 
 
 class FullDisk:
-    """A source with a planted finding: a target that is 97 % full."""
-
     name, every_s = "planted", 10.0
 
     def read(self, time_s: float) -> CounterReading:

@@ -19,7 +19,6 @@ MONTH = 30.4375
 
 
 def find_changes(series: WatchedSeries, alarms_a_month: float) -> list[ShiftedLevel]:
-    """Return the confirmed changes of a series."""
     return list(ours(alarms_a_month / FOR_CHANCE)(series))
 
 

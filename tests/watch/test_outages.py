@@ -105,7 +105,6 @@ def test_a_short_unmount_of_the_recorded_day_is_reported_once(names: tuple[str, 
 
 
 def lctl(kind: str, target: str, changes: Iterable[tuple[float, str]]) -> str:
-    """Return the state of a connection as lctl shows it."""
     changes = [(900, "FULL"), *changes][-16:]
     lines = "".join(f" - [ {at:.0f}, {state} ]\n" for at, state in changes)
     return f"{kind}.{target}-{kind}-ff.state=\ncurrent_state: {changes[-1][1]}\nstate_history:\n{lines}"

@@ -117,8 +117,6 @@ def test_a_restarted_watch_reports_the_time_without_records(tmp_path: Path) -> N
 
 
 class Away:
-    """A source that does not answer."""
-
     name, every_s = "server", 10.0
 
     def read(self, time_s: float) -> CounterReading:

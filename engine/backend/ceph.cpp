@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned kDescriptorBits = 18;
 constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // maximum per call: libcephfs returns sizes as int
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // Maximum size of a call: libcephfs returns sizes as int.
 
 Sessions<CephSession> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
 

@@ -45,7 +45,7 @@ struct Ceph {
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
     static int synchronise(int descriptor) noexcept;
-    static int make_node(int /*directory*/, const char* /*name*/) noexcept;  // ENOSYS: libcephfs has no mknodat
+    static int make_node(int /*directory*/, const char* /*name*/) noexcept;  // ENOSYS: libcephfs has no mknodat()
     static int make_directory(int directory, const char* name) noexcept;
     static int status(int directory, const char* name) noexcept;
     static int rename(int directory, const char* from, const char* to) noexcept;

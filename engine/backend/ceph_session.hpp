@@ -80,7 +80,7 @@ class CephSession {
     ceph_mount_info* mount_ = nullptr;
     bool mounted_ = false;
     int root_ = -1;
-    std::vector<Inode*> inodes_;  // indexed by descriptor
+    std::vector<Inode*> inodes_;  // Inodes of open directories, by descriptor.
 };
 
 }  // namespace strakes

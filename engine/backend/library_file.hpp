@@ -17,7 +17,7 @@ namespace strakes {
 inline constexpr int kUnnumbered = -2;
 
 struct LibraryUse {
-    std::string path;  // absolute
+    std::string path;  // absolute path of the file
     bool creates, exclusively;
     bool reads, writes;
     bool together;              // all ranks of the plan share one handle; false: this rank opens the file alone

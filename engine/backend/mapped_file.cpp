@@ -33,7 +33,7 @@ void catch_bus_errors() {
     static const bool caught = [] {
         struct sigaction action{};
         action.sa_handler = on_bus_error;
-        action.sa_flags = SA_NODEFER;  // siglongjmp() does not restore the signal mask
+        action.sa_flags = SA_NODEFER;  // SIGBUS must not stay blocked: siglongjmp() does not restore the signal mask.
         return ::sigaction(SIGBUS, &action, nullptr) == 0;
     }();
     static_cast<void>(caught);

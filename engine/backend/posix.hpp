@@ -31,7 +31,7 @@ struct Posix {
     };
     using Moved = FileMove;
     using Handle = Descriptor;
-    static constexpr bool kKernelFiles = true;  // the descriptors and the cache are the kernel's
+    static constexpr bool kKernelFiles = true;  // descriptors and page cache are the kernel's
     static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "close";
 
     // Does nothing: all ranks of a process share the descriptor of the plan's directory.

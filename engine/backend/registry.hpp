@@ -21,7 +21,7 @@ inline constexpr auto kFormats = names_of<Format>("plain", "hdf5", "pnetcdf", "o
 
 // Why a backend is unavailable on this machine.
 struct Absence {
-    std::string why;  // empty if the backend is available
+    std::string why;  // reason; empty if the backend is available
     const char* remedy = "";
 };
 

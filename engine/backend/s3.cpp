@@ -18,7 +18,7 @@ constexpr unsigned kObjectBits = 18;
 constexpr int kObjectMask = (1 << kObjectBits) - 1;
 
 struct Object {
-    std::string key;  // ends with a slash for a directory
+    std::string key;  // key of the object; ends with a slash for a directory
     bool writes = false;
     bool written = false;
 };
@@ -53,7 +53,7 @@ void S3::disconnect(std::uint32_t rank) noexcept { sessions.end(rank); }
 void S3::explain(std::uint32_t rank, Failure& failure) {
     const Session* session = sessions.of(rank);
     if (session == nullptr || session->connection.words().empty()) return;
-    if (failure.error_name.empty()) return;  // not an error that the server reported
+    if (failure.error_name.empty()) return;  // The server reported no error.
     failure.why += " (" + session->connection.words() + ")";
 }
 
@@ -92,7 +92,7 @@ S3::Moved S3::read_at(int object, std::byte* to, std::size_t bytes, std::uint64_
     const S3Answer answer = session_of(object).connection.ask(
         {.method = "GET", .key = object_of(object).key, .headers = {{"range", range}}, .into = {to, bytes}});
     if (answer.status == kNoSuchRange) return {0, 0};
-    if (answer.error != 0) return {0, answer.error};  // also if the object begins with as many bytes as were wanted
+    if (answer.error != 0) return {0, answer.error};  // An error counts even if all wanted bytes have arrived.
     if (answer.status != kPart) return {answer.bytes, offset == 0 ? 0 : EPROTO};  // the server ignored the range
     // A response with fewer bytes than requested must reach to the end of the object.
     const std::string end = std::to_string(offset + answer.bytes);
@@ -164,7 +164,7 @@ FileMove S3File::write_at(const std::byte* from, std::size_t bytes, std::uint64_
     std::string tag;
     const int error = S3::put_part(handle_.get(), upload_, offset / part_bytes_ + 1, {from, bytes}, tag);
     if (error != 0) return {0, error};
-    tags_.push_back(std::move(tag));  // in the order of part numbers
+    tags_.push_back(std::move(tag));  // Parts are sent, and tags stored, in the order of part numbers.
     return {bytes, 0};
 }
 

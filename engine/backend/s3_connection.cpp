@@ -18,7 +18,7 @@ namespace strakes {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-constexpr std::size_t kMostText = std::size_t{16} << 20U;  // enough: a list of 1000 keys has less than 2 MiB
+constexpr std::size_t kMostText = std::size_t{16} << 20U;  // Maximum size of a response: 1000 keys have below 2 MiB.
 // Time-out of a request with data: kMostSeconds, plus the duration of its data at kLeastBytesPerSecond.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl before 8.3 does not limit headers
@@ -51,7 +51,7 @@ int error_of(CURLcode code) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_OUT_OF_MEMORY:  // libcurl's error for a header line without an end
+        case CURLE_OUT_OF_MEMORY:  // libcurl also returns this error for a header line without an end.
             return EPROTO;
         default:
             return EIO;
@@ -193,7 +193,7 @@ S3Answer S3Connection::ask(Wish wish) {
     std::string address = access_.endpoint + request.path;
     if (!request.query.empty()) address += "?" + query_text(request.query);
 
-    curl().easy_reset(handle);  // keeps the connection
+    curl().easy_reset(handle);  // easy_reset() keeps the connection open.
     const auto set = [handle](CURLoption option, auto value) { curl().easy_setopt(handle, option, value); };
     Receiver receiver{.handle = handle, .into = wish.into, .answer = answer};
     curl_->words.front() = '\0';
@@ -201,7 +201,7 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_HTTPHEADER, lines);
     set(CURLOPT_ERRORBUFFER, curl_->words.data());
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_PATH_AS_IS, 1L);  // libcurl must not change the path, which the signature covers
+    set(CURLOPT_PATH_AS_IS, 1L);  // The signature covers the path, so libcurl must not change it.
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);

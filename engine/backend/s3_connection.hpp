@@ -22,8 +22,8 @@ inline constexpr std::string_view kUnsignedBody = "UNSIGNED-PAYLOAD";
 
 struct S3Request {
     std::string_view method;
-    std::string path;    // encoded
-    NamedTexts query;    // not encoded
+    std::string path;    // URL-encoded path
+    NamedTexts query;    // names and values, not encoded
     NamedTexts headers;  // names in lower case; include host, x-amz-date and x-amz-content-sha256
 };
 
@@ -76,8 +76,8 @@ struct S3Access {
 struct S3Answer {
     int error = 0;  // an error number; 0 if the request succeeded
     long status = 0;
-    std::size_t bytes = 0;  // received into the buffer
-    std::string text;       // the body that is not in the buffer
+    std::size_t bytes = 0;  // number of bytes received into the buffer
+    std::string text;       // body of the response, if it is not in the buffer
     std::string tag;        // ETag of the object or part
     std::string range;      // Content-Range: which bytes of the object are in the body
 };
@@ -103,7 +103,7 @@ class S3Connection {
         NamedTexts headers = {};
         std::span<const std::byte> body = {};
         std::string_view digest = kUnsignedBody;
-        std::span<std::byte> into = {};  // receives the body
+        std::span<std::byte> into = {};  // buffer that receives the body
         long most_seconds = 0;           // time-out; 0: derived from the size of the data
     };
     // NOLINTEND(readability-redundant-member-init)

@@ -113,7 +113,7 @@ class UringFile {
     // A transfer in flight, whose data is in the slot's part of the buffer.
     struct Request {
         std::uint64_t offset = 0;
-        std::uint64_t begun = 0;  // ticks
+        std::uint64_t begun = 0;  // start time in ticks
         std::size_t done = 0;     // bytes moved by earlier, short transfers
         bool reading = false;
     };

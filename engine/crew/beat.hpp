@@ -30,7 +30,7 @@ struct Beat {
     static constexpr std::size_t kMostSilent = 8;
 
     std::uint64_t plan = 0;        // number of the plan in this session; 0 while no plan runs
-    std::uint64_t operations = 0;  // sum over the ranks that are in the phase
+    std::uint64_t operations = 0;  // sum of the operations of all ranks in the phase
     std::uint64_t bytes = 0;
     std::uint64_t slowest_operations = 0;
     std::uint32_t phase = 0;           // latest phase of any rank, from 1; 0: all ranks have finished the plan

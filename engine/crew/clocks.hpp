@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kMostDriftPerMillion = 200;
 struct ClockStanding {
     std::int64_t offset_ns = 0;        // rank 0's clock minus this clock
     std::uint64_t uncertainty_ns = 0;  // largest error of the offset; 0: both are the same clock
-    std::uint64_t at_ns = 0;           // time of the estimate by this clock
+    std::uint64_t at_ns = 0;           // when the offset was estimated, by this clock
 
     // Returns the uncertainty at the time `now`, which grows as the clocks drift.
     [[nodiscard]] std::uint64_t uncertainty_at(std::uint64_t now) const noexcept {
@@ -45,9 +45,9 @@ class ClockRelation {
   public:
     // Readings in nanoseconds.
     struct Answer {
-        std::uint64_t asked;   // this clock, before the question
-        std::uint64_t theirs;  // the other clock
-        std::uint64_t heard;   // this clock, after the answer
+        std::uint64_t asked;   // reading of this clock before the question
+        std::uint64_t theirs;  // reading of the other clock
+        std::uint64_t heard;   // reading of this clock after the answer
     };
     // Intersects the interval with that of an answer. Answers must be in the order of this clock. An answer that
     // contradicts earlier answers, because a clock was stepped, replaces them.
@@ -177,8 +177,8 @@ class Clocks {
     Post& post_;
     const Crowd& crowd_;
     Timeline timeline_;
-    ClockStanding standing_;        // of this node's clock
-    ClockRelation to_parent_;       // used by the leader of a node
+    ClockStanding standing_;        // offset of this node's clock from rank 0's
+    ClockRelation to_parent_;       // offset from another node's clock; used by the leader of a node
     std::uint64_t settled_ns_ = 0;  // the uncertainty after the first comparison
 };
 

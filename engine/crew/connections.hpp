@@ -87,9 +87,9 @@ struct World {
 };
 
 struct Connections {
-    Descriptor up;                  // to the leader of the node; on a leader, to the first process
-    std::vector<Descriptor> local;  // on a leader: by position in the node; the leader's entry is empty
-    std::vector<Descriptor> nodes;  // on the first process: by node number; the entry of its node is empty
+    Descriptor up;                  // connection to the leader of the node; on a leader, to the first process
+    std::vector<Descriptor> local;  // on a leader: connections by position in the node, without the leader's own
+    std::vector<Descriptor> nodes;  // on the first process: connections by node number, without its own node
 };
 
 // Collective over all processes. If a process cannot connect, rank 0 prints the reason and all processes exit.

@@ -132,15 +132,15 @@ class Crowd {
   private:
     struct Member {
         std::uint32_t node;
-        std::uint32_t processors;  // index in processors_
+        std::uint32_t processors;  // index of the processors in processors_
     };
 
     Crowd() = default;
     [[nodiscard]] std::uint32_t machine_of(Rank rank) const { return machines_[members_[rank].node]; }
 
-    std::vector<Node> nodes_;              // in the order of their first ranks
-    std::vector<std::uint32_t> machines_;  // number of the machine, by node
-    std::vector<Processors> processors_;   // without duplicates, since every process stores the whole crowd
+    std::vector<Node> nodes_;              // nodes in the order of their first ranks
+    std::vector<std::uint32_t> machines_;  // node -> number of its machine
+    std::vector<Processors> processors_;   // each set only once, since every process stores the whole crowd
     std::vector<Member> members_;
 };
 

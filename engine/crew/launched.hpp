@@ -11,7 +11,7 @@
 namespace strakes {
 
 struct Launched {
-    std::uint32_t tasks = 0;  // 0: unknown
+    std::uint32_t tasks = 0;  // number of tasks; 0: unknown
     std::string by;           // the variable or option that contains this number
 };
 

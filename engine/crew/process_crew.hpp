@@ -214,12 +214,12 @@ class ProcessCrew : public Crew {
 
     World& world_;
     int news_;
-    std::vector<Crowd::Rank> ranks_;    // number in the crowd, by rank of the plan
+    std::vector<Crowd::Rank> ranks_;    // rank of the plan -> number among all processes
     std::unique_ptr<Members> members_;  // members of the running plan
-    std::uint64_t number_ = 0;          // of the plan in this session
+    std::uint64_t number_ = 0;          // number of the plan in this session
 
   private:
-    std::vector<Part> parts_;  // parts by node
+    std::vector<Part> parts_;  // ranks of the plan on each node
     mutable std::mutex failure_mutex_;
     std::string failure_;
 };

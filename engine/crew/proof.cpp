@@ -27,7 +27,7 @@ template <class Value>
 int say(int descriptor, const Value& value) {
     const ssize_t size = ::send(descriptor, &value, sizeof value, MSG_NOSIGNAL);
     if (size == static_cast<ssize_t>(sizeof value)) return 0;
-    return size < 0 ? errno : EAGAIN;  // the peer does not read
+    return size < 0 ? errno : EAGAIN;  // EAGAIN: the peer does not read.
 }
 
 template <class Value>

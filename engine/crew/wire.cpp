@@ -34,7 +34,7 @@ constexpr std::chrono::seconds kConnectPatience{30};
 // Maximum duration and number of unauthenticated connections. Beyond this number, a new one displaces the oldest.
 constexpr std::chrono::seconds kStrayPatience{5};
 constexpr std::size_t kMostStrays = 4096;
-constexpr std::size_t kSpareDescriptors = 64;  // kept free for other files
+constexpr std::size_t kSpareDescriptors = 64;  // Number of descriptors that connections leave free for files.
 constexpr std::size_t kNameBytes = 16;
 // TCP_RTO_MAX_MS (Linux 6.15) limits the retransmission time-out, which otherwise grows while a link is down.
 constexpr int kTcpLongestTimeout = 44;
@@ -177,7 +177,7 @@ bool Switchboard::listen_on(std::uint16_t family) {
         const int only = 0;
         if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) != 0) return false;
     }
-    sockaddr_in6 bound{};  // also for IPv4: the port has the same offset
+    sockaddr_in6 bound{};  // Also used for IPv4, where the port has the same offset.
     socklen_t size = sizeof bound;
     if (::bind(listener_.get(), any.get(), any.length) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
         ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)

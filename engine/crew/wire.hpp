@@ -113,7 +113,7 @@ class Switchboard {
 
     Descriptor listener_;
     in_port_t port_ = 0;  // TCP port, in network byte order
-    std::string name_;    // of the Unix socket
+    std::string name_;    // name of the Unix socket
     Secret secret_{};
     std::string why_;
     std::vector<Stray> strays_;

@@ -169,7 +169,7 @@ Stream filler_of(Stream stream, std::uint64_t page) noexcept {
 struct Piece {
     std::size_t bytes;
     bool repeats;
-    std::uint64_t stream_offset;  // differs from the file offset in a copy of the first block
+    std::uint64_t stream_offset;  // offset in the stream; differs from the file offset in a copy of the first block
 };
 
 Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset) noexcept {

@@ -97,7 +97,7 @@ NetworkBytes parse_net_dev(std::string_view text) {
     NetworkBytes bytes;
     for_each_line(text, [&](std::istringstream words) {
         std::string name;
-        if (!std::getline(words >> std::ws, name, ':') || words.eof() || name == "lo") return;  // eof: a header
+        if (!std::getline(words >> std::ws, name, ':') || words.eof() || name == "lo") return;  // no numbers: a header
         // bytes packets errs drop fifo frame compressed multicast, received and then sent
         std::array<std::uint64_t, 9> field{};
         for (std::uint64_t& value : field) words >> value;

@@ -10,14 +10,14 @@
 namespace strakes {
 
 struct CpuTimes {
-    double user_s = 0;    // includes nice
-    double system_s = 0;  // includes interrupts
+    double user_s = 0;    // user time, including nice
+    double system_s = 0;  // system time, including interrupts
     double iowait_s = 0;
     double idle_s = 0;
 };
 struct MemoryState {
     std::uint64_t available_bytes = 0;
-    std::uint64_t page_cache_bytes = 0;  // "Cached", which includes tmpfs
+    std::uint64_t page_cache_bytes = 0;  // the kernel's "Cached", which includes tmpfs
 };
 struct NetworkBytes {
     std::uint64_t receive = 0;

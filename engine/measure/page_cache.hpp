@@ -18,7 +18,7 @@ struct Residency {
 Residency residency(int fd, std::uint64_t bytes);
 
 // The single methods. Each function returns nullopt if the kernel or the file system does not support the method.
-std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes);  // Linux 6.5
+std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes);  // needs Linux 6.5
 std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes);    // needs a readable descriptor
 
 // Return whether this user may drop the system's caches.

@@ -238,7 +238,7 @@ class MpiExchange final : public Exchange {
     std::vector<Rank> ranks_;
     std::vector<std::uint32_t> nodes_;
     std::array<Message, kMostTickets> under_way_{};
-    std::vector<std::uint64_t> sent_, received_;  // messages since the last settle(), by the other rank
+    std::vector<std::uint64_t> sent_, received_;  // numbers of messages since the last settle(), by rank
     std::span<std::byte> memory_;
 };
 

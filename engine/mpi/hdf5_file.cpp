@@ -189,7 +189,7 @@ class Hdf5File final : public LibraryFile {
     MPI_Comm everybody_;
     hid_t file_ = H5I_INVALID_HID, data_ = H5I_INVALID_HID;
     hid_t in_file_ = H5I_INVALID_HID, in_memory_ = H5I_INVALID_HID, nothing_ = H5I_INVALID_HID;
-    hid_t way_ = H5I_INVALID_HID;  // transfer properties: independent or collective
+    hid_t way_ = H5I_INVALID_HID;  // transfer properties: independent or collective calls
     std::size_t in_memory_bytes_ = 0;
     std::optional<std::uint64_t> offset_;
 };

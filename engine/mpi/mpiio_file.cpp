@@ -140,7 +140,7 @@ class MpiioFile final : public LibraryFile {
         const Info info(use.hints);
         const int error =
             MPI_File_open(use.together ? everybody_ : MPI_COMM_SELF, use.path.c_str(), mode, info.get(), &file_);
-        if (error != MPI_SUCCESS) file_ = MPI_FILE_NULL;  // MPI leaves the handle undefined
+        if (error != MPI_SUCCESS) file_ = MPI_FILE_NULL;  // After a failure, MPI leaves the handle undefined.
         return step("MPI_File_open", error);
     }
     [[nodiscard]] bool is_open() const override { return file_ != MPI_FILE_NULL; }

@@ -23,7 +23,7 @@ int number_of(int error) {
                                                                                {NC_ENO_SPACE, ENOSPC},
                                                                                {NC_EPERM, EPERM},
                                                                                {NC_EQUOTA, EDQUOT}});
-    if (error > 0) return error;  // an errno value
+    if (error > 0) return error;  // Positive error numbers are errno values.
     const auto* found = std::ranges::find(kNumbers, error, &std::pair<int, int>::first);
     return found == kNumbers.end() ? kUnnumbered : found->second;
 }

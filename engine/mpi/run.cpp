@@ -162,7 +162,7 @@ int run_engine(int signals, std::span<const std::string_view> arguments) {
         std::fwrite(engine_usage().data(), 1, engine_usage().size(), stderr);
         return kUsageStatus;
     }
-    ::signal(SIGUSR1, SIG_IGN);  // Hydra announces the loss of a process with it
+    ::signal(SIGUSR1, SIG_IGN);  // Hydra sends this signal to announce the loss of a process.
     stand_witness();
     choose_transports();
     int provided = MPI_THREAD_SINGLE;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostLeaves = 65536;
 __extension__ using Wide = unsigned __int128;
 
 std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
-    const Wide ab = a * b;  // at most 2^80 by the schema's limits
+    const Wide ab = a * b;  // The schema's limits keep this product below 2^80.
     const Wide most = kMostFileBytes;
     return ab > most || ab * c > most ? UINT64_MAX : static_cast<std::uint64_t>(ab * c);
 }
@@ -31,7 +31,7 @@ std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
 struct DataSet {
     const TransferPhase* written = nullptr;
     bool stamped = false;
-    bool partial = false;  // written by the ranks of one part of a mixed phase
+    bool partial = false;  // only the ranks of one part of a mixed phase wrote the set
 };
 
 void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseCheck& check) {

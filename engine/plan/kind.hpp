@@ -57,8 +57,8 @@ struct Stop {
 
 // Limits on the load that a plan puts on the file system, for all ranks together.
 struct Impact {
-    double bytes_per_s = 0;       // 0: no limit
-    double operations_per_s = 0;  // 0: no limit
+    double bytes_per_s = 0;       // bytes per second; 0: no limit
+    double operations_per_s = 0;  // operations per second; 0: no limit
     double share = 1;             // highest fraction of the time that a rank keeps the file system busy
 
     [[nodiscard]] bool limits() const noexcept { return bytes_per_s > 0 || operations_per_s > 0 || share < 1; }
@@ -68,7 +68,7 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
 inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
 inline constexpr std::uint64_t kMostRanks = 65536;
 inline constexpr std::uint64_t kMostDepth = 4096;
-inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // of an attribute's value: Linux's XATTR_SIZE_MAX
+inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // maximum size of an attribute's value (XATTR_SIZE_MAX)
 inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
 inline constexpr double kDay = 86400;
 
@@ -89,9 +89,9 @@ OneOf(const Table&) -> OneOf<typename Table::value_type::second_type>;
 struct OneBackendOf {
     Kind kind;
 };
-struct Name {};     // of a phase or of a set of files
+struct Name {};     // the name of a phase or of a set of files
 struct YesOrNo {};  // true or false
-struct Form {};     // parsed by an overload of read_form()
+struct Form {};     // a value that an overload of read_form() parses
 
 enum class Presence : std::uint8_t { needed, optional };
 

@@ -56,7 +56,7 @@ struct MetadataPhase {
     std::string name;
     MetadataOperation operation{};
     Backend backend = Backend::posix;
-    std::uint32_t queue_depth = 1;  // as in a transfer phase; no backend supports a depth above 1
+    std::uint32_t queue_depth = 1;  // accepted as in transfer phases, but no backend supports more than 1
     std::string files = "items";
     Directory directory{};
     std::uint64_t items = 0;
@@ -72,8 +72,8 @@ struct MetadataPhase {
     ItemOrder order = ItemOrder::in_order;
     std::uint64_t truncate_bytes = 0;         // size of each file after file-truncate
     std::uint64_t xattr_bytes = 64;           // size of an extended attribute's value
-    std::string find_name;                    // find: substring of matching names; empty: all
-    std::optional<std::uint32_t> find_bytes;  // find: size of matching files
+    std::string find_name;                    // find: part of the names to match; empty: all names
+    std::optional<std::uint32_t> find_bytes;  // find: size of the files to match
     bool find_all = false;                    // find: search the plan's whole directory
     Stop stop;
 };

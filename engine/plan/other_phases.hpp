@@ -30,7 +30,7 @@ struct ProbePhase {
     double seconds = 0;
     std::uint64_t file_bytes = 0;
     bool log = false;
-    Stop stop;  // always amount: all operations that are due within `seconds`
+    Stop stop;  // always by amount: all operations that are due within `seconds`
 
     static constexpr std::uint64_t rank_shift = 0;
     // Return the number of operations of one rank.
@@ -58,11 +58,11 @@ struct StagePhase {
     Backend backend = Backend::posix;
     std::string files = "data";
     std::uint64_t transfer_bytes = 0;
-    std::uint32_t readers_per_node = 0;  // 0: all ranks
+    std::uint32_t readers_per_node = 0;  // ranks of a node that read; 0: all
     bool broadcast = false;
     Cache cache = Cache::as_is;
     bool verify = false;
-    Stop stop;  // always amount
+    Stop stop;  // always by amount
 
     static constexpr std::uint64_t rank_shift = 0;
 };
@@ -89,7 +89,7 @@ inline constexpr auto kFlowCalls =
 
 struct FlowOperation {
     FlowCall call{};
-    std::uint64_t bytes = 0;       // 0: the whole file
+    std::uint64_t bytes = 0;       // bytes of the operation; 0: the whole file
     std::uint64_t unit_bytes = 0;  // bytes per call; 0: the phase's unit
 };
 
@@ -98,7 +98,7 @@ struct SmallFilesPhase {
     SmallFilesMode mode{};
     Backend backend = Backend::posix;
     std::string files = "pool";
-    std::uint64_t files_per_rank = 0;  // accumulate only
+    std::uint64_t files_per_rank = 0;  // only in the mode accumulate
     std::uint64_t subdirectories = 0;
     std::uint64_t size_low_bytes = 0;
     std::uint64_t size_high_bytes = 0;
@@ -151,8 +151,8 @@ enum class Shuffle : std::uint8_t { none, files, samples };
 inline constexpr auto kTrainingOperations = names_of<TrainingOperation>("generate", "train");
 inline constexpr auto kShuffles = names_of<Shuffle>("none", "files", "samples");
 
-inline constexpr std::uint64_t kMostReaders = 1024;                  // threads of a rank
-inline constexpr std::uint64_t kMostComputeNs = 86'400'000'000'000;  // one day
+inline constexpr std::uint64_t kMostReaders = 1024;                  // Maximum number of threads that read for a rank.
+inline constexpr std::uint64_t kMostComputeNs = 86'400'000'000'000;  // Maximum computing time of a step: one day.
 
 // Generates files of samples, or reads them for one epoch. Every rank acts as one accelerator.
 struct TrainingPhase {
@@ -162,20 +162,20 @@ struct TrainingPhase {
     std::string files = "dataset";
     std::uint64_t file_count = 0;
     std::uint64_t samples_per_file = 1;
-    std::uint64_t sample_bytes = 0;        // mean
-    std::uint64_t sample_stdev_bytes = 0;  // between files
+    std::uint64_t sample_bytes = 0;        // mean size of a sample
+    std::uint64_t sample_stdev_bytes = 0;  // standard deviation of the sample size between files
     std::uint64_t subdirectories = 0;
     std::uint64_t transfer_bytes = 262144;
     std::uint64_t batch_samples = 1;
     std::uint64_t readers = 1;           // threads per rank; 0: the rank itself reads between its steps
     std::uint64_t prefetch_batches = 2;  // read-ahead limit; see ahead()
-    std::uint64_t compute_ns = 0;        // per step
+    std::uint64_t compute_ns = 0;        // computing time of a step
     std::uint64_t compute_stdev_ns = 0;
     std::uint64_t steps = 0;  // steps per rank; 0: all that the samples allow
     Shuffle shuffle = Shuffle::none;
     Cache cache = Cache::as_is;
     bool verify = false;
-    Stop stop;  // always amount
+    Stop stop;  // always by amount
 
     static constexpr std::uint64_t rank_shift = 0;
     [[nodiscard]] std::uint64_t samples() const noexcept { return file_count * samples_per_file; }

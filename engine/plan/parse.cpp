@@ -94,7 +94,7 @@ void read_field(const ObjectReader& reader, const Row& row, Body& body) {
         if constexpr (std::is_same_v<Value, std::uint64_t>)
             value = number;
         else
-            value = static_cast<std::uint32_t>(number);  // no row allows more than its member can hold
+            value = static_cast<std::uint32_t>(number);  // No row allows more than its member can hold.
     } else if constexpr (std::is_same_v<Rule, Above0>) {
         value = reader.positive_number(row.key, row.rule.most);
     } else if constexpr (std::is_same_v<Rule, YesOrNo>) {
@@ -223,7 +223,7 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
             case Kind::training:
                 return read_fields<TrainingPhase>(body, path, kTrainingFields);
             case Kind::mixed:
-                break;  // handled by parse_plan(), since a mixed phase becomes several phases
+                break;  // parse_plan() handles mixed phases, which become several phases.
         }
     }
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");

@@ -24,8 +24,8 @@ namespace strakes {
 struct MixedPhase {
     std::string name;
     std::vector<std::uint32_t> part_ranks;  // number of ranks of each part, in rank order
-    Backend backend = Backend::posix;       // of the first part
-    Stop stop;                              // replaces the stop of every part, unless the rule is amount
+    Backend backend = Backend::posix;       // backend of the first part
+    Stop stop;                              // stop rule of every part, unless the rule is amount
 
     static constexpr std::uint64_t rank_shift = 0;
     [[nodiscard]] std::size_t parts() const noexcept { return part_ranks.size(); }
@@ -47,11 +47,11 @@ inline constexpr auto kPages = names_of<Pages>("normal", "transparent", "huge");
 
 struct Plan {
     std::uint32_t seed = 0;
-    std::uint64_t salt = 0;  // makes the data unique; derived from directory and request, not from the plan
+    std::uint64_t salt = 0;  // makes the data unique; derived from directory and request instead of the plan
     std::uint32_t ranks = 1;
-    std::optional<std::uint32_t> ranks_per_node;  // upper limit
-    std::uint64_t memory_hog_bytes = 0;           // allocated on every node while the plan runs
-    Placement placement{};                        // of the ranks on every node
+    std::optional<std::uint32_t> ranks_per_node;  // maximum number of ranks on a node
+    std::uint64_t memory_hog_bytes = 0;           // memory to occupy on every node while the plan runs
+    Placement placement{};                        // placement of the ranks on every node
     std::vector<Phase> phases;                    // a mixed phase is followed by its parts
 
     // Return the index of the phase that follows the phase at `index` and its parts.

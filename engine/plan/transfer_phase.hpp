@@ -46,7 +46,7 @@ inline constexpr auto kSizeShareFields = [] {
 
 struct TransferPhase {
     std::string name;
-    bool stream = false;  // kind stream: file-per-process, segmented, one transfer per segment
+    bool stream = false;  // phase of kind stream: file-per-process, segmented, one transfer per segment
     TransferOperation operation{};
     Backend backend = Backend::posix;
     std::uint32_t queue_depth = 1;
@@ -57,7 +57,7 @@ struct TransferPhase {
     std::uint64_t transfer_bytes = 0;
     std::uint64_t block_bytes = 0;
     std::uint64_t segments = 0;
-    std::uint32_t writers = 0;  // 0: every rank writes its own data
+    std::uint32_t writers = 0;  // number of ranks that write for the others; 0: every rank writes its own data
     Grouping grouping = Grouping::node;
     bool direct = false;
     Sync sync = Sync::close;
@@ -70,11 +70,11 @@ struct TransferPhase {
     Cache cache = Cache::as_is;
     std::uint64_t rank_shift = 0;
     std::optional<std::uint32_t> read_percent;
-    std::vector<SizeShare> read_sizes, write_sizes;  // operation mixed; empty: transfer_bytes
+    std::vector<SizeShare> read_sizes, write_sizes;  // sizes for the operation mixed; empty: transfer_bytes
     std::uint32_t first_ranks = 0;                   // number of ranks that write; 0: all
     bool collective = false;                         // all ranks make the library's calls together
     Hints hints;
-    std::uint64_t chunk_bytes = 0;  // hdf5 only; 0: contiguous
+    std::uint64_t chunk_bytes = 0;  // chunk size, only for hdf5; 0: contiguous
     Stop stop;
 
     // Return whether all ranks open one file with a common handle.

@@ -44,7 +44,7 @@ class Report {
         std::optional<std::uint32_t> rank = {};
         const Phase* phase = nullptr;
         std::string key = {};
-        std::string host = {};  // empty: this host
+        std::string host = {};  // host of the error; empty: this host
     };
     // NOLINTEND(readability-redundant-member-init)
     void error(const Failure& failure, const Place& place);
@@ -93,14 +93,14 @@ struct Node {
 // Processes that were started together.
 struct Together {
     std::string library;      // the MPI library's version text
-    std::uint32_t size = 0;   // of the communicator
-    std::uint32_t tasks = 0;  // started by the launcher; 0: unknown
+    std::uint32_t size = 0;   // number of processes in the communicator
+    std::uint32_t tasks = 0;  // number of tasks that the launcher started; 0: unknown
     std::vector<Node> nodes;
     double clock_uncertainty_s = 0;
 };
 
 struct Hello {
-    std::string_view engine;  // version
+    std::string_view engine;  // version of the engine
     std::string_view clock;
     std::optional<Together> together;
 };
@@ -111,7 +111,7 @@ void say_hello(Output& output, const Hello& hello);
 // State of the ranks of the communicator.
 struct Heartbeat {
     const std::string& plan_id;
-    std::vector<std::uint32_t> alive;  // ascending
+    std::vector<std::uint32_t> alive;  // living ranks, ascending
     std::vector<std::uint32_t> silent;
     std::vector<std::uint32_t> gone;
 };

@@ -13,7 +13,7 @@ namespace strakes {
 
 namespace {
 
-constexpr double kMostSeconds = 31'536'000;  // a year; longer limits are refused
+constexpr double kMostSeconds = 31'536'000;  // Maximum of a time limit: a year.
 constexpr double kMostProgressS = 60;
 constexpr std::size_t kMostIdCharacters = 64;
 constexpr std::size_t kMostDirectories = 1024;

@@ -18,8 +18,8 @@ struct PlanRequest {
     Plan plan;
     double limit_s = 0;
     bool keep = false;
-    bool prepared = false;    // directory/id may exist
-    bool check = false;       // parse and check the plan, but do not run it
+    bool prepared = false;    // whether directory/id may exist already
+    bool check = false;       // whether to only parse and check the plan
     double progress_s = 0.5;  // seconds between progress messages and logs
     Impact impact;
     std::string line;  // the text of the request, for other processes

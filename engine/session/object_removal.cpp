@@ -40,7 +40,7 @@ nlohmann::json removal_of(const std::string& /*prefix*/) { return {{"why", "this
 }  // namespace
 
 int remove_objects(const std::string& prefix) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // end with the command that started this process
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // This process must end with the command that started it.
     const nlohmann::json said = removal_of(prefix);
     std::puts(said.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     return said.contains("why") ? 1 : 0;

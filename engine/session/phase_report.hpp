@@ -50,7 +50,7 @@ class PhaseReport {
     void begin(const Start& start) { start_ = start; }
     // Called after the barrier that ends the phase. Rank 0 reports the phase. Other processes send results to rank 0.
     void say(std::size_t index) {
-        const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
+        const auto tally = std::make_unique<Tally>();  // A tally is too large for the stack of a rank.
         const Phase& phase = request_.plan.phases[index];
         for (Rank rank = team_.first(); rank < team_.first() + team_.count(); ++rank) add_rank(*tally, rank, phase);
         tally->start = start_;
@@ -83,7 +83,7 @@ class PhaseReport {
         if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
             tally.parts.resize(mixed->parts());
             tally.parts[mixed->part_of(rank)].add(result, watch_.latencies(rank), timeline);
-            tally.add(result, {}, timeline);  // latencies of different calls have no common histogram
+            tally.add(result, {}, timeline);  // No latencies: different calls have no common histogram.
         } else {
             tally.add(result, watch_.latencies(rank), timeline);
         }

@@ -53,7 +53,7 @@ class PlanCleaning {
     }
 
     struct Outcome {
-        bool cleaned = false;  // nothing is left
+        bool cleaned = false;  // whether no file is left
         std::vector<std::string> left;
         std::optional<Failure> failure = std::nullopt;  // why the first remaining path was not removed
     };
@@ -135,10 +135,10 @@ class PlanCleaning {
     Team& team_;
     Workspaces& workspaces_;
     PlanWatch& watch_;
-    Removals removals_;               // one per directory
+    Removals removals_;               // removals by directory
     std::vector<std::string> left_;   // paths left in a Ceph file system
-    std::optional<Failure> objects_;  // why objects of a bucket are left
-    std::optional<Failure> swept_;    // why a directory is left, if ranks are processes
+    std::optional<Failure> objects_;  // why objects remain in a bucket
+    std::optional<Failure> swept_;    // why a directory remains, if ranks are processes
 };
 
 }  // namespace strakes

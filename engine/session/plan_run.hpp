@@ -63,7 +63,7 @@ class PlanRun {
     PlanStatus finish() {
         team_->join();
         const auto& early = setup_.end();
-        if (team_->first() != 0) return early ? early->status : PlanStatus::ok;  // rank 0 reports the rest
+        if (team_->first() != 0) return early ? early->status : PlanStatus::ok;  // Rank 0 reports the rest.
         if (early) return end_early(early->status, early->cleaned);
         const PlanCleaning::Outcome outcome = cleaning_.outcome();
         PlanStatus status = watch_.halt().load() == Halt::cancel ? PlanStatus::cancelled : PlanStatus::ok;
@@ -203,7 +203,7 @@ class PlanRun {
     PhaseReport phase_report_;
     PlanSetup setup_;
     PlanCleaning cleaning_;
-    Buffer hog_;  // memory_hog_bytes
+    Buffer hog_;  // memory occupied by memory_hog_bytes
 };
 
 }  // namespace strakes

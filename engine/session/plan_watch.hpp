@@ -270,14 +270,14 @@ class PlanWatch {
     Team& team_;
     int news_;
     Timeline timeline_;
-    Gathered<Progress> progress_;    // of the ranks of this process
-    std::vector<OtherNode> others_;  // state by node; only at rank 0, for its watching thread
+    Gathered<Progress> progress_;    // progress of the ranks of this process
+    std::vector<OtherNode> others_;  // state of other nodes; only at rank 0, for its watching thread
     Gathered<OperationLog> logs_;
     Gathered<Latencies> latencies_;
 
     std::atomic<Halt> halt_{Halt::none};
     std::atomic<std::size_t> phase_{0};          // index of the running phase
-    std::atomic<std::uint64_t> phase_start_{0};  // ticks; 0 outside timed sections
+    std::atomic<std::uint64_t> phase_start_{0};  // start of the timed section in ticks; 0 outside timed sections
     std::atomic<bool> phases_over_{false};
     std::atomic<std::uint64_t> removed_{0};
     std::atomic<Rank> ranks_left_;

@@ -43,7 +43,7 @@ void Session::wait() {
                                 pollfd{.fd = input_open_ ? input_ : -1, .events = kReadable, .revents = 0},
                                 pollfd{.fd = news_, .events = kReadable, .revents = 0},
                                 pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
-    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // interrupted by a signal
+    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // A signal interrupted poll().
     if (ready[0].revents != 0) {
         signalfd_siginfo info{};
         static_cast<void>(::read(signals_, &info, sizeof info));

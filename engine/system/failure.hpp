@@ -12,10 +12,10 @@ struct Failure {
     // GCC warns about members that an initialiser omits and that have no default here.
     // NOLINTBEGIN(readability-redundant-member-init)
     std::string what = {};
-    std::string path = {};       // relative to the plan's directory; may be empty
-    std::string operation = {};  // system call; may be empty
+    std::string path = {};       // path relative to the plan's directory; may be empty
+    std::string operation = {};  // name of the system call; may be empty
     std::string why = {};
-    std::string error_name = {};  // such as ENOSPC; may be empty
+    std::string error_name = {};  // name of the error, such as ENOSPC; may be empty
     std::string remedy = {};
     std::optional<std::uint64_t> offset_bytes = {};
     // NOLINTEND(readability-redundant-member-init)

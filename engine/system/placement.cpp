@@ -17,7 +17,7 @@ namespace strakes {
 namespace {
 
 constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
-constexpr std::size_t kMostNumaNodes = 1024;  // more than any kernel is built for
+constexpr std::size_t kMostNumaNodes = 1024;  // Maximum number of NUMA nodes. No kernel is built for more.
 constexpr std::size_t kMostNumbers = 65536;
 
 // Return an empty set of NUMA nodes in the kernel's format. set_mempolicy(2) reads one bit less than its argument says.

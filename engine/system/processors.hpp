@@ -90,7 +90,7 @@ class Processors {
     }
 
   private:
-    static constexpr std::size_t kMost = 16384;  // more than any machine has
+    static constexpr std::size_t kMost = 16384;  // Maximum number of processors. No machine has more.
     using Sets = std::array<cpu_set_t, kMost / CPU_SETSIZE>;
 
     std::string bytes_;

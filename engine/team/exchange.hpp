@@ -18,7 +18,7 @@ enum class Halt : std::uint8_t { none, cancel, error };
 struct Start {
     bool begun = false;
     std::uint64_t clock_uncertainty_ns = 0;  // uncertainty of the rank's timeline at that moment
-    bool crowded = false;                    // ranks on the rank's machine share processors
+    bool crowded = false;                    // whether ranks share processors on the rank's machine
 
     void merge(const Start& other) noexcept {
         begun |= other.begun;

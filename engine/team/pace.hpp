@@ -34,7 +34,7 @@ class Pace {
 
     struct Spent {
         std::uint64_t operations, bytes;
-        std::uint64_t ticks;  // duration of the operations
+        std::uint64_t ticks;  // duration of the operations in ticks
     };
     // Sleep until the limit allows another operation after those that ended at `now`. Each sleep is short enough to
     // notice a halt. Return the time in ticks after the wait.
@@ -84,7 +84,7 @@ class Pace {
     const std::atomic<Halt>* halt_ = nullptr;
     std::uint64_t start_ = 0, deadline_ = 0;
     double ns_per_byte_ = 0, ns_per_operation_ = 0, stretch_ = 1;
-    double even_ns_ = 0;  // earliest time of the next operation, since the start
+    double even_ns_ = 0;  // earliest time of the next operation, in ns since the start
     std::uint64_t held_ns_ = 0;
     bool on_ = false;
 };

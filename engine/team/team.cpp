@@ -14,7 +14,7 @@ namespace strakes {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // sanitizers need larger stacks
+constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // Stack of a thread. Sanitizers need larger stacks.
 #else
 constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 #endif
@@ -22,7 +22,7 @@ constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 // The kernel counts references to shared credentials in every open and close. That costs two ranks a third of their
 // total rate.
 void share_nothing() noexcept {
-#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer confuses equal numbers in different tables
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer confuses equal descriptors of different tables.
     take_own_table();
 #endif
     // Setting the flag to its present value makes the kernel copy the credentials for this thread.

@@ -140,10 +140,10 @@ class Team {
     std::vector<pthread_t> threads_;
     std::atomic<Gate> gate_{Gate::closed};
     std::atomic<bool> raised_{false};
-    bool answer_ = false;  // written while all ranks wait, read before any rank continues
+    bool answer_ = false;  // Written while all ranks wait, and read before any rank continues.
     std::barrier<Count> meeting_;
-    std::unique_ptr<ThreadExchange> exchange_;  // if the ranks are threads
-    std::unique_ptr<ThreadStart> start_;        // if the ranks are threads
+    std::unique_ptr<ThreadExchange> exchange_;  // null unless the ranks are threads
+    std::unique_ptr<ThreadStart> start_;        // null unless the ranks are threads
 };
 
 // One value for each rank of a process, starting with rank `first`. The first rank reads all values after a barrier.

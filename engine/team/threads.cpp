@@ -170,10 +170,10 @@ class ThreadExchange::End final : public Exchange {
 
     ThreadExchange& all_;
     Rank rank_;
-    std::mutex mutex_;  // protects all below; a message belongs to its rank until it is in a list
+    std::mutex mutex_;  // Protects all members below. A message belongs to its rank until it is in a list.
     std::condition_variable changed_;
     std::array<Message, kMostTickets> posts_{};
-    Messages messages_, rooms_;  // without a counterpart yet
+    Messages messages_, rooms_;  // messages without a buffer, and buffers without a message
     bool holds_memory_ = false;
 };
 

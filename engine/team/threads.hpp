@@ -33,7 +33,7 @@ class ThreadExchange {
     // Memory shared by the ranks of one node.
     struct Node {
         std::mutex mutex;
-        Rank holders = 0;  // ranks that use the memory
+        Rank holders = 0;  // number of ranks that use the memory
         Buffer memory;
     };
 
@@ -61,7 +61,7 @@ class ThreadStart {
     std::mutex mutex_;
     Processors taken_;  // processors of the threads that have arrived
     std::atomic<std::uint32_t> come_{0};
-    std::atomic<std::uint64_t> start_{0};  // ticks; 0 until the last thread has arrived
+    std::atomic<std::uint64_t> start_{0};  // start time in ticks; 0 until the last thread has arrived
 };
 
 }  // namespace strakes

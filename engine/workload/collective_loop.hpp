@@ -22,7 +22,7 @@ class GoingOn {
     [[nodiscard]] bool stop(bool failed) {
         if (left_-- > 0) return false;
         const std::uint64_t now = clock_.now();
-        const bool late = between_ > 0 && now >= loop_.deadline;  // allows one call, as transfer_loop() does
+        const bool late = between_ > 0 && now >= loop_.deadline;  // One call is always allowed, as in transfer_loop().
         const bool over = failed || loop_.setting.halted();
         // most_of_all() takes maxima, so kMost - n yields the smallest number of calls that a rank wants.
         const auto agreed =
@@ -43,7 +43,7 @@ class GoingOn {
     // the last agreement.
     [[nodiscard]] std::uint64_t wanted(std::uint64_t now) const {
         if (between_ == 0) return 1;
-        const std::uint64_t most = std::min(kMost, 2 * between_);  // calls may become slower
+        const std::uint64_t most = std::min(kMost, 2 * between_);  // Later calls may be slower.
         const std::uint64_t took = std::max<std::uint64_t>(1, clock_.to_ns(elapsed(last_, now)) / between_);
         const std::uint64_t left = loop_.deadline == UINT64_MAX ? kEveryNs : clock_.to_ns(elapsed(now, loop_.deadline));
         return std::clamp<std::uint64_t>(std::min(kEveryNs, left / 2) / took, 1, most);
@@ -52,7 +52,7 @@ class GoingOn {
     const LoopSetting& loop_;
     const Clock clock_;
     std::uint64_t last_;         // time of the last agreement
-    std::uint64_t between_ = 0;  // number of calls from then to the next agreement
+    std::uint64_t between_ = 0;  // number of calls from the last agreement to the next
     std::uint64_t left_ = 0;
     bool out_of_time_ = false;
 };

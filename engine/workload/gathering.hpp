@@ -18,9 +18,9 @@
 namespace strakes {
 
 struct Group {
-    std::uint32_t number = 0;            // among all groups; with file-per-writer also the number of the file
+    std::uint32_t number = 0;            // number among all groups; with file-per-writer also the number of the file
     std::uint32_t groups = 0;            // number of groups
-    std::vector<std::uint32_t> members;  // ascending; the first is the writer
+    std::vector<std::uint32_t> members;  // ranks of the group, ascending; the first is the writer
 
     [[nodiscard]] std::uint32_t writer() const noexcept { return members.front(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(members.size()); }
@@ -50,7 +50,7 @@ struct Piece {
     std::uint32_t place = 0;  // place of the owner in the group
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    bool followed = false;  // another piece of the same run follows
+    bool followed = false;  // whether another piece of the same run follows
 };
 
 // Iterates over the pieces of some members of a group in file order.

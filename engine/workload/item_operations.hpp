@@ -19,9 +19,9 @@ namespace strakes {
 struct ItemData {
     std::span<std::byte> buffer;
     std::uint64_t bytes = 0;
-    bool synchronise = false;   // before the file is closed
+    bool synchronise = false;   // whether to synchronise before the file is closed
     Stream stream{};            // initial content of the buffer
-    std::uint64_t written = 0;  // number of pieces, in all items
+    std::uint64_t written = 0;  // number of pieces written, in all items
 };
 
 template <class Io>

@@ -106,7 +106,7 @@ class ItemName {
     static constexpr std::size_t kRoom = 32;
 
   private:
-    char text_[kRoom] = {};  // at most letter, 5 digits of owner, dot, 14 digits: 22 with the terminator
+    char text_[kRoom] = {};  // at most a letter, 5 digits of the owner, a dot, 14 digits and a NUL: 22 bytes
     unsigned length_ = 0;
     unsigned digits_ = 0;
     char letter_, renamed_letter_;
@@ -151,7 +151,7 @@ class ItemBelow {
     }
 
     ItemName name_;
-    std::size_t stem_ = 0;  // offset of the name
+    std::size_t stem_ = 0;  // offset of the name in the path
     std::array<char, kMostDirectory + ItemName::kRoom> text_{};
 };
 
@@ -223,7 +223,7 @@ struct ItemPortion {
 class ItemLocator {
   public:
     struct Stretch {
-        std::uint64_t first;  // number of its first item
+        std::uint64_t first;  // number of the first item
         const ItemPortion* portion;
         const ItemRun* run;
     };

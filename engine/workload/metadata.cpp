@@ -116,7 +116,7 @@ class Metadata : public Workload {
         if (creates()) items_ = {.first = 0, .last = phase_.items, .attributed = 0, .rename_ends = {}};
         if (creates() && phase_.directory == Directory::unique)
             if (Outcome failure = tree_.make()) return failure;
-        if (setting_.halted()) return std::nullopt;  // the tree may be incomplete
+        if (setting_.halted()) return std::nullopt;  // After a halt, the tree may be incomplete.
         if (Outcome failure = open_all()) return failure;
         if (phase_.order == ItemOrder::random) locator_ = ItemLocator(portions_);
         if (buffer_bytes() == 0) return std::nullopt;
@@ -129,7 +129,7 @@ class Metadata : public Workload {
         seat_.progress.at("operating");
         result.start = setting_.clock.now();
         operate(result);
-        wear_out_.agree(result.operations);  // needed even if this rank finished early or failed
+        wear_out_.agree(result.operations);  // Other ranks wait for this call, even if this rank has failed.
         result.end = setting_.clock.now();
     }
 
@@ -387,8 +387,8 @@ class Metadata : public Workload {
     ItemTree<Io> tree_;
     std::vector<ItemPortion> portions_;
     std::vector<Leaf> leaves_;
-    ItemLocator locator_;      // for the order random
-    std::uint64_t total_ = 0;  // items of all portions
+    ItemLocator locator_;      // finds items for the order random
+    std::uint64_t total_ = 0;  // number of items in all portions
     Buffer buffer_;
     WearOut wear_out_;
 };

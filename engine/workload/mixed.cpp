@@ -62,8 +62,8 @@ class Mixed final : public Workload {
 
     const MixedPhase& mixed_;
     std::size_t mine_;                              // the part of this rank
-    std::vector<PhaseSetting> settings_;            // of the parts, whose workloads refer to them
-    std::vector<std::unique_ptr<Workload>> parts_;  // on the first rank of a process all parts, else one
+    std::vector<PhaseSetting> settings_;            // settings of the parts, to which their workloads refer
+    std::vector<std::unique_ptr<Workload>> parts_;  // all parts on the first rank of a process, else the rank's part
 };
 
 }  // namespace

@@ -18,13 +18,13 @@ struct Ages {
 
 // One set of data files. Rank r is the owner of file r, or of region r of the shared file.
 struct DataSet {
-    std::uint32_t number = 0;                // within the plan: part of every file's pattern
+    std::uint32_t number = 0;                // number of the set in the plan, which is part of every file's pattern
     const TransferPhase* written = nullptr;  // the phase that wrote the files
-    std::vector<std::uint64_t> done;         // by owner: completed transfers, in the order of that phase
-    std::vector<Ages> ages;                  // by owner: ages of the owner's part
-    bool renews = true;                      // rewritten data gets a new age
-    Ages before;                             // of all data when this phase began
-    std::uint64_t age = 0;                   // of this phase's first pass; later passes have higher ages
+    std::vector<std::uint64_t> done;         // owner -> completed transfers, in the order of the writing phase
+    std::vector<Ages> ages;                  // owner -> ages of the owner's data
+    bool renews = true;                      // whether rewritten data gets a new age
+    Ages before;                             // ages of all data when this phase began
+    std::uint64_t age = 0;                   // age of this phase's first pass; later passes have higher ages
 
     [[nodiscard]] Ages ages_of_all() const noexcept;
 };
@@ -39,7 +39,7 @@ struct PoolFile {
 // files.
 struct Pool {
     std::uint64_t first = 0, next = 0;
-    bool made = false;  // the pool's directories exist
+    bool made = false;  // whether the pool's directories exist
     bool listed = false;
     std::vector<PoolFile> files;
     std::uint64_t bytes = 0;
@@ -49,8 +49,8 @@ struct Pool {
 
 // The pools of all ranks.
 struct PoolsOfSet {
-    std::uint32_t number = 0;  // within the plan
-    std::vector<Pool> pools;   // by rank
+    std::uint32_t number = 0;  // number of the pools in the plan
+    std::vector<Pool> pools;   // pools by rank
 };
 
 // One rank writes each entry on behalf of the entry's owner. Other ranks read the entry after the next barrier.
@@ -60,7 +60,7 @@ struct PlanState {
     std::map<std::string, DataSet> data;
     std::map<std::string, std::vector<Items>> files, directories;  // items by owner
     std::map<std::string, PoolsOfSet> pools;
-    std::map<std::string, std::uint32_t> samples;  // number within the plan, by name of the set
+    std::map<std::string, std::uint32_t> samples;  // name of a set of samples -> its number in the plan
 };
 
 // The directory of a single file, with own_directory.

@@ -59,7 +59,7 @@ class PoolRule {
 // A failed call. Empty for success.
 struct PoolFault {
     const char* call = nullptr;
-    LoopEnd end;  // only `error` is set, except for reads and writes
+    LoopEnd end;  // Only `error` is set, except after reads and writes.
 
     [[nodiscard]] explicit operator bool() const noexcept { return call != nullptr; }
 };

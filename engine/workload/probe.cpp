@@ -28,7 +28,7 @@ constexpr std::uint64_t kStatFiles = 100;
 constexpr std::uint64_t kReadPieces = 256;
 // The rank stops sleeping this long before the next operation and then spins, because a sleep may end this much late.
 constexpr std::uint64_t kAwakeNs = 60'000;
-constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // so that a halt is noticed
+constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // Longest sleep in ns. A halt is noticed only after a sleep.
 constexpr unsigned long kSlackNs = 1'000;
 
 void sleep_ns(std::uint64_t nanoseconds) noexcept {
@@ -179,7 +179,7 @@ class Probe final : public Workload {
     }
     // Return the offset of a piece to read. Consecutive pieces are far apart, which defeats read-ahead.
     [[nodiscard]] std::uint64_t offset_of(std::uint64_t number) const noexcept {
-        constexpr std::uint64_t kStep = 97;  // coprime to kReadPieces
+        constexpr std::uint64_t kStep = 97;  // step between pieces; coprime to kReadPieces
         return number * kStep % kReadPieces * phase_.file_bytes;
     }
 

@@ -21,7 +21,7 @@ namespace strakes {
 
 // Return a standard normal variate from two uniform ones (Box, Muller 1958), clamped to four standard deviations.
 inline double normal_of(std::uint64_t key) noexcept {
-    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53, which maps 53 random bits to the range 0 to 1
     constexpr double kMost = 4;
     const double even = (static_cast<double>(mix(key) >> 11U) + 1) * kUnit;
     const double turn = static_cast<double>(mix(key + 1) >> 11U) * kUnit;
@@ -135,7 +135,7 @@ class Batches {
     template <class Over, class Ready>
     static bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& change, const Over& over,
                      const Ready& ready) {
-        constexpr std::chrono::milliseconds kLook{100};  // nothing notifies a change of over()
+        constexpr std::chrono::milliseconds kLook{100};  // Interval between calls of over(), which notifies nobody.
         while (!over()) {
             if (ready()) return true;
             change.wait_for(lock, kLook);

@@ -20,7 +20,7 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kMostWriteBytes = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kLongestItem = 99'999'999'999'999;  // first_item (2^40) and all files created after it
+constexpr std::uint64_t kLongestItem = 99'999'999'999'999;  // Largest file number. first_item is at most 2^40.
 
 template <class Io>
 class SmallFiles final : public Workload {
@@ -40,7 +40,7 @@ class SmallFiles final : public Workload {
         seat_.latencies.of_flow.resize(kFlowCalls.size());
         result.pool.before_files = phase_.first_item + pool_.count();
         if (Outcome failure = open_directories()) return failure;
-        if (setting_.halted()) return std::nullopt;  // the directories may be incomplete
+        if (setting_.halted()) return std::nullopt;  // After a halt, the directories may be incomplete.
         if (Outcome failure = list()) return failure;
         return setting_.make(buffer_, std::min(largest_unit(), kMostWriteBytes));
     }
@@ -298,7 +298,7 @@ class SmallFiles final : public Workload {
         PoolFault fault;
         std::uint64_t bytes = 0;
         if (operation.call == FlowCall::remove)
-            return remove_at(choices.below(pool_.files.size()), calls, result);  // calls note()
+            return remove_at(choices.below(pool_.files.size()), calls, result);  // remove_at() calls note().
         switch (operation.call) {
             case create:
                 fault = calls.open(pool_.next, O_CREAT | O_EXCL | O_RDWR);
@@ -369,9 +369,9 @@ class SmallFiles final : public Workload {
     PoolRule rule_;
     std::vector<Descriptor> directories_;
     Buffer buffer_;
-    std::uint64_t room_ = 0;      // capacity of the list
-    std::uint64_t deadline_ = 0;  // ticks
-    std::uint64_t before_ = 0;    // last clock reading
+    std::uint64_t room_ = 0;      // capacity of the list of files
+    std::uint64_t deadline_ = 0;  // deadline in ticks
+    std::uint64_t before_ = 0;    // last reading of the clock in ticks
     Pace pace_;
     std::uint64_t current_ = 0;  // index of the open file in the list
     bool open_ = false;

@@ -27,16 +27,16 @@ namespace {
 
 constexpr std::size_t kLine = 64, kPage = 4096;
 constexpr long kLookEveryNs = 20'000;
-constexpr int kLooks = 1000;  // polls before the first sleep
+constexpr int kLooks = 1000;  // Number of polls before the first sleep.
 
 using Ranks = std::vector<std::uint32_t>;
 
 // The readers of each node.
 struct Readers {
     std::vector<Ranks> nodes;  // ranks by node
-    std::size_t node = 0;      // of this rank
-    std::size_t place = 0;     // of this rank in its node
-    std::size_t columns = 0;   // readers of this node; with broadcast the same on every node
+    std::size_t node = 0;      // node of this rank
+    std::size_t place = 0;     // place of this rank in its node
+    std::size_t columns = 0;   // number of readers of this node; with broadcast the same on every node
 
     [[nodiscard]] bool reads() const noexcept { return place < columns; }
     // Return the number of readers on all nodes, at most `most` on each.

@@ -54,12 +54,12 @@ struct NodeCounters {
 struct Tally : PhaseDetails {
     std::vector<RankRow> rows;  // rows of consecutive ranks
     bool failed = false;        // at least one rank has failed
-    Start start;                // the worst of all ranks
-    std::uint64_t data_ns = 0;  // spent on generating and verifying data, sum of all ranks
+    Start start;                // worst start of all ranks
+    std::uint64_t data_ns = 0;  // time of generating and verifying data, sum over all ranks
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first kMostFailures failures
     std::vector<NodeCounters> nodes;
-    std::vector<Tally> parts;  // of a mixed phase: the same ranks by part, without failures and nodes
+    std::vector<Tally> parts;  // parts of a mixed phase: the same ranks by part, without failures and nodes
 
     // Add one rank of this process.
     void add(const RankResult& result, const Latencies& own, const Timeline& timeline) {
@@ -103,7 +103,7 @@ struct Tally : PhaseDetails {
                 self.parts);
     }
 
-    static constexpr std::size_t kMostFailures = 32;  // more than are ever reported
+    static constexpr std::size_t kMostFailures = 32;  // Maximum number of failures kept. Reports contain fewer.
 };
 
 }  // namespace strakes

@@ -335,7 +335,7 @@ class Training final : public Workload {
     std::uint64_t key_;
     EpochOrder order_;
     Descriptor directory_;
-    std::vector<Buffer> buffers_;  // buffers by reader
+    std::vector<Buffer> buffers_;  // buffers of the readers
     std::mutex mutex_;
     std::uint64_t samples_ = 0, bytes_ = 0;
     Outcome failure_;  // first failure of any reader

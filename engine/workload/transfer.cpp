@@ -61,7 +61,7 @@ class Transfer : public TransferBase {
             else
                 transfer(result);
         }
-        wear_out_.agree(0);  // needed if the file could not be opened
+        wear_out_.agree(0);  // Other ranks wait for this call, even if this rank could not open the file.
         // After a failure or a halt, do not wait until data is written back.
         const bool orderly = !result.failure && !setting_.halted();
         if (orderly && phase_.sync != Sync::none && opens_file()) close(result, phase_.sync == Sync::fsync);
@@ -158,7 +158,7 @@ class Transfer : public TransferBase {
         const LoopEnd end = in_their_order([&](const auto& order) { return run_loop(loop, order, result); });
         done_ = end.in_order;
         if (end.failed) result.failure = describe(end, file_.path());
-        wear_out_.agree(done_);  // wakes the other ranks if this rank finished early
+        wear_out_.agree(done_);  // Wakes the other ranks if this rank finished early.
     }
 
     void note_group() {
@@ -217,7 +217,7 @@ class Transfer : public TransferBase {
 
     TransferFile<Io> file_, own_file_;
     File data_;
-    std::vector<Region> regions_;              // of the members, if this phase gathers
+    std::vector<Region> regions_;              // regions of the members, if this phase gathers
     std::vector<std::uint64_t> members_done_;  // completed transfers of the members
 };
 

@@ -113,7 +113,7 @@ class TransferBase : public Workload {
         else if (passes > 0 && covers())
             ages.oldest = ages.newest - (even ? 0 : 1);
         else if (shared() || merged())
-            ages.oldest = set_.before.oldest;  // other ranks wrote parts in earlier phases
+            ages.oldest = set_.before.oldest;  // Other ranks wrote parts in earlier phases.
     }
     // Return whether each pass writes all existing data of the owner's part.
     [[nodiscard]] bool covers() const noexcept {
@@ -240,7 +240,7 @@ class TransferBase : public Workload {
     Group group_;  // group of the owner, if the phase has writers
     Buffer buffer_;
     WearOut wear_out_;
-    std::uint64_t count_ = 0;  // transfers of one pass
+    std::uint64_t count_ = 0;  // number of transfers of one pass
     std::uint64_t done_ = 0;
 
   private:

@@ -50,14 +50,14 @@ class WearOut {
 struct LoopSetting {
     const PhaseSetting& setting;
     const Seat& seat;
-    std::span<std::byte> buffer;                         // one transfer
-    Content content;                                     // written by the first pass
-    Content found;                                       // accepted by reads
+    std::span<std::byte> buffer;                         // buffer for one transfer
+    Content content;                                     // content that the first pass writes
+    Content found;                                       // content that reads accept
     std::uint64_t ages_a_pass;                           // increase of the age from pass to pass
-    std::uint64_t count;                                 // transfers of one pass
-    std::uint32_t read_percent;                          // 100: only reads, 0: only writes
+    std::uint64_t count;                                 // number of transfers of one pass
+    std::uint32_t read_percent;                          // percentage of reads: 100: only reads, 0: only writes
     std::uint64_t choice_key;                            // seed for the choice of reads, and for sizes
-    std::span<const SizeShare> read_sizes, write_sizes;  // empty: the whole buffer
+    std::span<const SizeShare> read_sizes, write_sizes;  // sizes of transfers; empty: the whole buffer
     bool stamp, verify, repeat;
     bool synchronise;  // whether to synchronise after each write
     std::uint64_t deadline;
@@ -69,12 +69,12 @@ struct LoopSetting {
 struct LoopEnd {
     static constexpr int kEndOfFile = -1;
 
-    std::uint64_t in_order = 0;  // completed transfers of the first pass
+    std::uint64_t in_order = 0;  // number of completed transfers of the first pass
     bool failed = false;
-    bool reading = false;        // of the failed call
-    const char* call = nullptr;  // failed call, if neither a read nor a write
+    bool reading = false;        // whether the failed call was a read
+    const char* call = nullptr;  // name of the failed call, if neither a read nor a write
     int error = 0;               // error number or kEndOfFile
-    std::uint64_t offset = 0;    // of the failure
+    std::uint64_t offset = 0;    // file offset of the failure
     std::optional<Mismatch> mismatch;
 };
 

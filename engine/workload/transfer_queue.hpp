@@ -36,7 +36,7 @@ class QueuedLoop {
             if (file_.under_way() == 0) return end_;
             result_.queue_depth = std::max(result_.queue_depth, file_.under_way());
             if (const int error = file_.ring().submit_and_wait(); error != 0) {
-                file_.ring().stop();  // the buffer is freed before the ring
+                file_.ring().stop();  // The ring must stop first, because the buffer is freed before the ring.
                 return {.in_order = end_.in_order, .failed = true, .call = "io_uring_enter", .error = error};
             }
             take_complete();
@@ -55,7 +55,7 @@ class QueuedLoop {
     // is stamped, some requests are submitted while others are still being stamped.
     void begin_transfers() noexcept {
         auto& free = file_.free_slots();
-        std::size_t told = free.size();  // slots from here on are submitted
+        std::size_t told = free.size();  // Slots from this number on are submitted.
         std::size_t left = told;
         std::size_t stamped = 0;
         std::uint64_t before = loop_.stamp ? clock_.now() : 0;
@@ -120,7 +120,7 @@ class QueuedLoop {
             file_.push(slot);
             return;
         }
-        file_.free_slots().push_back(slot);  // within the capacity reserved
+        file_.free_slots().push_back(slot);  // Does not allocate: the capacity was reserved.
         if (moved <= 0)
             return fail(request.reading, moved < 0 ? -moved : LoopEnd::kEndOfFile, request.offset + request.done);
         const std::uint64_t took = elapsed(request.begun, now);
@@ -153,9 +153,9 @@ class QueuedLoop {
     Histogram& calls_;
     Histogram& reads_;
     RoundPace pace_;
-    Content content_;  // written by this pass
+    Content content_;  // content that this pass writes
     LoopEnd end_;
-    std::uint64_t begun_ = 0;   // transfers begun in this pass
+    std::uint64_t begun_ = 0;   // number of transfers begun in this pass
     std::uint64_t chosen_ = 0;  // number of random choices in all passes
     std::uint64_t pass_ = 0;
     bool stopping_ = false;

@@ -33,7 +33,7 @@ struct alignas(64) Progress {
     std::atomic<std::uint64_t> bytes{0};
     // A string with static storage duration: the current stage, for the message about a rank that hangs.
     std::atomic<const char*> stage{"starting"};
-    std::atomic<bool> finished{false};  // the timed section
+    std::atomic<bool> finished{false};  // whether the timed section is over
 
     void at(const char* what) noexcept { stage.store(what, std::memory_order_relaxed); }
     // Called after each operation. There is one writer, so no atomic addition is needed.
@@ -76,9 +76,9 @@ struct PhaseSetting {
 // Latencies of a phase's calls.
 struct Latencies {
     Histogram calls;
-    std::unique_ptr<Histogram> reads;  // with the operation mixed; its writes are in `calls`
+    std::unique_ptr<Histogram> reads;  // latencies of reads with the operation mixed; those of writes are in `calls`
     std::unique_ptr<Histogram> waits;  // writers: for a piece; probes: from due to begun; training: for a batch
-    std::vector<Histogram> of_flow;    // small files: one for each FlowCall, in place of all others
+    std::vector<Histogram> of_flow;    // small files: a histogram for each FlowCall, in place of all others
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
@@ -124,10 +124,10 @@ struct Seat {
     std::uint32_t rank;
     Progress& progress;
     Latencies& latencies;
-    bool leads_node = rank == 0;  // first rank of its node
-    bool one_process = true;      // all ranks are threads of this process, on one machine
+    bool leads_node = rank == 0;  // whether this is the first rank of its node
+    bool one_process = true;      // whether all ranks are threads of this process, on one machine
     OperationLog* log = nullptr;
-    Exchange* exchange = nullptr;       // with the other ranks
+    Exchange* exchange = nullptr;       // messages with the other ranks
     LibraryFiles* libraries = nullptr;  // null if the ranks are threads
     // Halts all ranks. Called by a rank that fails in a step where the others would wait for this rank.
     std::function<void()> alarm = {};  // NOLINT(readability-redundant-member-init)
@@ -139,7 +139,7 @@ struct CacheState {
     std::uint64_t file_bytes = 0;
     std::uint64_t resident_before_bytes = 0;
     std::uint64_t resident_after_bytes = 0;
-    std::uint64_t error_bytes = 0;  // upper limit of the error of either value; 0 without sampling
+    std::uint64_t error_bytes = 0;  // maximum error of either value; 0 without sampling
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
@@ -160,7 +160,7 @@ struct PoolCount {
     std::uint64_t before_files = 0;
     std::uint64_t after_files = 0;
     std::uint64_t bytes = 0;  // size of the files that this plan made
-    std::uint64_t loops = 0;  // transactions, or iterations of the flow
+    std::uint64_t loops = 0;  // number of transactions, or of iterations of the flow
 
     void add(const PoolCount& other) noexcept {
         before_files += other.before_files;
@@ -172,8 +172,8 @@ struct PoolCount {
 
 // Results of a traversal of directories.
 struct Listed {
-    std::uint64_t directories = 0;  // read
-    std::uint64_t matches = 0;      // of find
+    std::uint64_t directories = 0;  // number of directories read
+    std::uint64_t matches = 0;      // number of matches of find
 
     void add(const Listed& other) noexcept {
         directories += other.directories;
@@ -186,8 +186,8 @@ struct Trained {
     std::uint64_t ranks = 0;
     std::uint64_t steps = 0;
     std::uint64_t compute_ns = 0;  // computing time of all steps
-    std::uint64_t wait_ns = 0;     // for batches
-    double utilisation = 0;        // sum of the fractions of all ranks
+    std::uint64_t wait_ns = 0;     // time of waiting for batches
+    double utilisation = 0;        // utilisation of the accelerator, sum over all ranks
 
     void add(const Trained& other) noexcept {
         ranks += other.ranks;
@@ -201,16 +201,16 @@ struct Trained {
 // Results that are added up over the ranks.
 struct PhaseDetails {
     std::uint64_t verified_bytes = 0;
-    std::uint64_t read_bytes = 0;   // stage, small-files: read from the file system
-    std::uint64_t held_ns = 0;      // held back by the impact limits
-    std::uint32_t queue_depth = 0;  // maximum of requests in flight
-    bool out_of_time = false;       // stopped by the deadline of the stop rule
-    bool direct = true;             // as read back from the descriptors
+    std::uint64_t read_bytes = 0;   // bytes read from the file system (stage, small-files)
+    std::uint64_t held_ns = 0;      // time for which load limits delayed the rank
+    std::uint32_t queue_depth = 0;  // maximum number of requests in flight
+    bool out_of_time = false;       // whether the deadline of the stop rule ended the phase
+    bool direct = true;             // whether O_DIRECT is set, as read back from the descriptors
     CacheState cache;
     PoolCount pool;
     Listed listed;
     Trained trained;
-    Hints hints;  // in effect; only from rank 0, which has the merged tally, so hints are not packed
+    Hints hints;  // hints in effect; not packed, because only rank 0 reports them
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
@@ -245,11 +245,11 @@ struct RankResult : PhaseDetails {
     std::uint64_t bytes = 0;
     std::uint64_t operations = 0;
     std::uint64_t slowest = 0;
-    std::uint64_t slowest_ns = 0;         // of a probe, since the due time
-    std::uint64_t failed_operations = 0;  // failures that did not end the phase
+    std::uint64_t slowest_ns = 0;         // a probe's longest latency since the due time
+    std::uint64_t failed_operations = 0;  // number of failures that did not end the phase
     std::uint64_t open = 0;
     std::uint64_t close = 0;
-    std::uint64_t data = 0;  // spent on generating and verifying data
+    std::uint64_t data = 0;  // time of generating and verifying data
     std::optional<Failure> failure;
 };
 

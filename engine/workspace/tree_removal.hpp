@@ -161,7 +161,7 @@ class TreeRemoval {
     // A directory below a shared one, with its contents; or the files of a shared directory whose names hash to `part`.
     struct Piece {
         std::size_t shared;
-        std::string name;  // empty for files
+        std::string name;  // name of the directory; empty for files
         std::uint32_t part = 0;
     };
 
@@ -302,7 +302,7 @@ class TreeRemoval {
         const std::size_t left_before = left.paths.size();
         {
             const Descriptor directory(enter_directory(parent, name.c_str()));
-            struct stat status{};  // a Btrfs subvolume is not a mount point
+            struct stat status{};  // A Btrfs subvolume has another device number, but is not a mount point.
             if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ &&
                 depth < kMostLevels) {
                 remove_entries(directory.get(), path, left, [&](const dirent& entry, Left& left_now) {
@@ -315,7 +315,7 @@ class TreeRemoval {
         if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) return removed_one(walk);
         if (errno == ENOENT) return Fate::vanished;
         if (left.paths.size() == left_before)
-            left.add("rmdir", path, errno);  // otherwise an entry of the directory is listed
+            left.add("rmdir", path, errno);  // Otherwise an entry of the directory is listed.
         return Fate::left;
     }
 
@@ -324,7 +324,7 @@ class TreeRemoval {
     dev_t device_ = 0;
     std::vector<Shared> shared_;
     std::vector<Piece> pieces_;
-    std::uint32_t parts_ = 1;  // into which shared directories are divided
+    std::uint32_t parts_ = 1;  // number of parts into which shared directories are divided
     std::atomic<std::size_t> next_{0};
     std::atomic<std::uint64_t>& removed_;
     std::mutex mutex_;

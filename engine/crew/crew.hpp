@@ -32,7 +32,7 @@ class Crew {
     [[nodiscard]] virtual std::optional<Lack> lacks(const Plan& plan) const = 0;
     virtual std::unique_ptr<Team> team_for(const PlanRequest& request) = 0;
 
-    // Called by a rank that has raised a halt.
+    // Called by a rank that stops the plan on all ranks.
     virtual void nudge() {}
 
     // The functions below are for the watching thread.

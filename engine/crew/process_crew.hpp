@@ -59,7 +59,7 @@ class Members final : public Processes {
     Start start_line() override {
         if (circle_.size() == 1) return {.begun = true};
         const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
-        // This is also a barrier, which wakes ranks from the patient wait of an earlier call.
+        // most() is also a barrier: it wakes ranks that still sleep in an earlier, patient call.
         if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
         std::optional<Aside> aside;
         if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
@@ -105,7 +105,7 @@ class Members final : public Processes {
         }
     }
 
-    // Returns the circle of the ranks on this machine.
+    // Returns the group of the ranks on this machine, for collective operations.
     static Circle circle_here(Post& post, const Crowd& crowd, const std::vector<Post::Rank>& ranks) {
         std::vector<Post::Rank> here = crowd.share_of(post.rank(), ranks).ranks;
         const auto mine = static_cast<Post::Rank>(std::ranges::find(here, post.rank()) - here.begin());

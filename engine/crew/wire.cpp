@@ -302,7 +302,7 @@ Connected connect_to(std::string_view where, std::uint32_t seat) {
             }
             connected.why += (connected.why.empty() ? "" : "; ") + text_of(address) + ": " + std::strerror(error);
         }
-        // Different seats retry at different times.
+        // Processes retry at different times.
         std::this_thread::sleep_for(pause + milliseconds(seat % 50));
     }
     return connected;

@@ -29,8 +29,8 @@ class Id {
     herr_t (*close_)(hid_t);
 };
 
-// If HDF5 1.10 cannot close a file, it frees the file's resources but keeps the file in its table, and then fails on
-// this file in MPI_Finalize().
+// If HDF5 1.10 cannot close a file, it frees the file's resources but keeps an entry for the file. MPI_Finalize() then
+// fails on this entry.
 bool& has_broken_file() {
     static bool broken = false;
     return broken;

@@ -20,7 +20,7 @@ struct Known {
     int number;
 };
 
-// Not constexpr, since the error classes of some MPI libraries are not constants.
+// The error classes of some MPI libraries are not constants, so this table is not constexpr.
 const std::array kKnown = std::to_array<Known>({
     {MPI_ERR_ACCESS, "MPI_ERR_ACCESS", EACCES},
     {MPI_ERR_BAD_FILE, "MPI_ERR_BAD_FILE", EINVAL},

@@ -74,7 +74,7 @@ class Circle {
     }
     // Return the texts of all members, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine) {
-        // Texts of this member, of the member before it, and so on.
+        // Texts in the order: this member, the member before it, and so on.
         std::vector<std::string> backwards{std::string(mine)};
         backwards.reserve(size());
         for (Rank distance = 1; distance < size(); distance *= 2) {

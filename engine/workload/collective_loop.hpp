@@ -24,7 +24,7 @@ class GoingOn {
         const std::uint64_t now = clock_.now();
         const bool late = between_ > 0 && now >= loop_.deadline;  // One call is always allowed, as in transfer_loop().
         const bool over = failed || loop_.setting.halted();
-        // most_of_all() takes maxima, so kMost - n yields the smallest number of calls that a rank wants.
+        // The ranks agree on maxima. The maximum of kMost - n yields the smallest n that a rank wants.
         const auto agreed =
             most_of_all(*loop_.seat.exchange, loop_.seat.rank, {over ? 1U : 0U, late ? 1U : 0U, kMost - wanted(now)});
         left_ = between_ = kMost - agreed[2];

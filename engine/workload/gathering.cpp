@@ -10,7 +10,7 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-// Return which of `groups` nearly equal parts contains position `place` of `count`.
+// Return the part that contains position `place`, if `count` positions are divided into `groups` nearly equal parts.
 std::size_t part_of(std::size_t place, std::size_t count, std::size_t groups) {
     std::size_t part = place * groups / count;
     while ((part + 1) * count / groups <= place) ++part;

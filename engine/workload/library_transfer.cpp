@@ -102,8 +102,8 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
-    // In a library that hides failures, a rank that cannot open the file would wait for the others, and they for it:
-    // before the timed section, every rank opens the file alone, or an empty one if the phase creates the file.
+    // If the library hides failures, a rank that cannot open the file and the other ranks would wait for each other. So
+    // every rank first opens the file alone, or an empty file if the phase creates the file.
     [[nodiscard]] Outcome try_to_open() const {
         Descriptor file;
         return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);
@@ -180,7 +180,7 @@ class LibraryTransfer final : public TransferBase {
     }
     // Return whether a rank might get no error if its write fails. Later calls of the library might then never return.
     [[nodiscard]] bool keeps_quiet() const { return together() && seat_.libraries->keep_failures_quiet(); }
-    // Leave the file open: the library keeps it open until the process ends. Truncate a new file to free its space.
+    // The library keeps the file open until the process ends. Truncate a new file to free its space.
     void abandon() {
         data_->forget();
         if (!writes_new() || seat_.rank != 0) return;

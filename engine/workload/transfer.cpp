@@ -189,7 +189,7 @@ class Transfer : public TransferBase {
         }
     }
 
-    // A member is done when the writer has closed the file.
+    // A member has finished when the writer has closed the file.
     void meet_group() {
         const GatherSetting setting = gather_setting(0);
         if (touches_file())

@@ -182,7 +182,7 @@ class TransferBase : public Workload {
         }
         if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
-            // A rank on another node examines this file. Only drop pages that an earlier phase has cached on this node.
+            // A rank on another node examines this file. Only drop the pages that an earlier phase cached on this node.
             CacheState unused;
             return file.look(true, unused, &CacheState::resident_before_bytes);
         }

@@ -100,7 +100,7 @@ class QueuedLoop {
     }
 
     void take_complete() noexcept {
-        // Requests that complete while others of this round are verified are found in the next round.
+        // Requests that complete during this round's verification are found in the next round.
         const std::uint64_t now = clock_.now();
         file_.ring().reap([&](std::uint32_t slot, int moved) noexcept { complete(slot, moved, now); });
         if (loop_.verify) result_.data += elapsed(now, clock_.now());

@@ -43,7 +43,7 @@ struct alignas(64) Progress {
     }
 };
 
-// The stage of a rank that waits for others. A rank in any other stage may be the one that hangs.
+// Stage of a rank that waits for other ranks. A rank in any other stage may be the one that hangs.
 inline constexpr const char* kWaiting = "waiting for the other ranks";
 
 // Context of a phase, the same for all ranks.
@@ -99,7 +99,7 @@ struct Latencies {
         merge(waits, other.waits);
     }
 
-    // All histograms by number. of_kind() returns null for a histogram that does not exist.
+    // All histograms. of_kind() returns null for a histogram that does not exist.
     static constexpr std::uint8_t kCalls = 0, kReads = 1, kWaits = 2, kFirstOfFlow = 3;
     [[nodiscard]] std::uint8_t kinds() const noexcept {
         return static_cast<std::uint8_t>(kFirstOfFlow + of_flow.size());

@@ -92,8 +92,8 @@ class TreeRemoval {
     static constexpr std::size_t kMostVanished = 1'000'000;
     static constexpr std::size_t kMostListed = 100'000'000;
     static constexpr std::size_t kMostFound = 10'000'000;
-    // At first, all workers read the same (shared) directories and divide the names, until there are kEnoughEach
-    // subdirectories per worker or kMostShared shared directories. At most kMostShareReaders processes take part.
+    // At first, all workers read the same directories and divide the names. They stop when there are kEnoughEach
+    // subdirectories per worker, or kMostShared such directories. At most kMostShareReaders processes take part.
     static constexpr std::size_t kMostShared = 256;
     static constexpr std::uint32_t kMostShareReaders = 64;
     static constexpr std::size_t kEnoughEach = 8;

@@ -146,7 +146,7 @@ std::optional<Workspace::Fault> Workspace::join_here(const std::string& director
 #endif
     auto failed = open_parent(directory);
     if (failed) return failed;
-    // Rank 0 has checked the owner. Expect the owner of the parent directory.
+    // Rank 0 has checked the owner, so expect the owner of the parent directory.
     struct stat above{};
     failed = open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
 #ifdef STRAKES_S3

@@ -78,7 +78,7 @@ class Workspaces {
     // Uses `id` in each of the directories. A directory in a Ceph file system or a bucket must be the only directory.
     Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects);
 
-    // As in Workspace, for all directories. If make() fails, no directory remains.
+    // The same as in Workspace, for all directories. If make() fails, no directory remains.
     [[nodiscard]] std::optional<Fault> make(bool prepared);
     [[nodiscard]] std::optional<Fault> join();
     void close();

@@ -51,9 +51,9 @@ def bar_of(peer: str, work: Work, operation: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratio of the engine's rate to a peer's rate, at the deciding look or, if undecided, at the latest one.
+    """Ratio of the engine's rate to another program's, at the interim test that decided it or, if none did, the latest.
 
-    ``is_last``: whether this is the final look.
+    ``is_last``: whether this is the final test.
     """
 
     work: Work
@@ -77,7 +77,8 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Return the verdict, empty without a bar.
 
-        "At its bar": at the final look, the interval contains the bar, and both its ends are within the margin.
+        "At its bar": at the final test, the interval contains the bar, and both of its ends are within MARGIN of the
+        bar.
         """
         if self.bar is None or self.answer is not None:
             return self.answer or ""

@@ -158,7 +158,6 @@ def _joined(earlier: Results, later: Results) -> Results:
 
 
 def _state_of_the_code() -> str:
-    """Return the commit of the source, marked as dirty if files were changed."""
     words = ["git", "-C", str(_PAGE.parents[1]), "describe", "--always", "--dirty", "--abbrev=12"]
     described = subprocess.run(words, capture_output=True, text=True, check=False)
     return described.stdout.strip() or "not known"

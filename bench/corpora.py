@@ -72,7 +72,6 @@ class _File:
 
 
 def _files(clones: Path, repository: str, entry: Mapping[str, Any]) -> Iterator[_File]:
-    """Yield the files that match the patterns of the entry. Skips large files that the clone lacks."""
     place = clones / repository.replace("/", "+")
     git = next(
         (head.parent for head in (place / "HEAD", *place.glob("*/HEAD"), *place.glob("*/.git/HEAD")) if head.is_file()),
@@ -135,7 +134,6 @@ class _Comparison:
 
 
 def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield a comparison for each tool with a summary in the text."""
     tools = {"ior": _ior, "mdtest": _mdtest, "elbencho": _elbencho, "fio": _fio, "io500": _io500}
     for tool, summaries in tools.items():
         stated, read = summaries(text, [test for test in tests if test.tool == tool])

@@ -143,7 +143,6 @@ def _summary(page: Page) -> str:
 
 
 def _keys(page: Page) -> list[tuple[Work, str]]:
-    """Return all compared operations, in the order of the workloads."""
     done = {key for comparisons in page.comparisons.values() for key in comparisons}
     return [(work, operation) for work in page.works for operation in work.operations if (work, operation) in done]
 

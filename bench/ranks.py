@@ -72,8 +72,6 @@ class EngineFailed(Exception):
 
 
 class _Emulated:
-    """A running emulated engine, and the messages that it sends."""
-
     def __init__(self, engine: Path, nodes: int, ranks_per_node: int, errors: IO[bytes]) -> None:
         self.started = time.monotonic()
         self.errors = errors
@@ -110,11 +108,9 @@ class _Emulated:
                 self._buffer += piece
 
     def next(self, kind: str) -> dict[str, Any]:
-        """Return the next message of this kind."""
         return self._next(kind)[0]
 
     def next_of(self, *kinds: str) -> tuple[str, int]:
-        """Wait for a message of one of these kinds; return its kind and its length in bytes."""
         message, size = self._next(*kinds)
         return str(message["type"]), size
 
@@ -128,7 +124,6 @@ class _Emulated:
         raise EngineFailed(self.errors.read().decode(errors="replace").strip() or "the engine ended without a message")
 
     def end(self) -> None:
-        """Kill all processes of the engine."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()

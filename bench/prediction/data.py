@@ -28,9 +28,10 @@ _LEAST_RATIO = 1.5
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure of a system at several scales, smallest first. ``owner``: its systems are left out of a fit together.
+    """One figure of a system at several scales, smallest first.
 
-    ``weight``: weight in the likelihood, lower for figures that share values. ``is_time``: a time, not a rate.
+    ``owner``: group of systems, such as a site, that a fit uses or leaves out together. ``weight``: weight in the
+    likelihood, lower for figures that share values. ``is_time``: a time instead of a rate.
     """
 
     owner: str
@@ -99,7 +100,7 @@ def _submissions(path: Path) -> Iterator[_Submission]:
 
 
 def _version_of(system: str, year: int, tasks: int, submission: str) -> str | None:
-    """Return a version to separate submissions of one name with very different rates at one size. None: skip it."""
+    """Return a version that tells systems of one name apart, or None to leave the submission out."""
     if submission == "submission-62":
         return None  # a BeeGFS system with the name of a Lustre system
     if "sharedscratch" in system:

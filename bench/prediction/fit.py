@@ -44,7 +44,6 @@ def population_of(values: Array, ends: tuple[tuple[float, float], ...] = ((NORMA
 
 
 def _cost(values: Array, figures: Sequence[Measured]) -> float:
-    """Return the negative log likelihood of parameters."""
     population = population_of(values)
     model = Model([], population=population)
     alike = defaultdict(list)

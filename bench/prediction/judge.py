@@ -71,7 +71,7 @@ class Variant:
 
 
 def _constant(size: Array, deviation: float) -> Array:
-    """Return the covariance of growth for an exponent that differs by an equal amount at all sizes."""
+    """Return the covariance of growth if a system's exponent is the same at all sizes."""
     return np.asarray(deviation**2 * np.outer(size, size))
 
 
@@ -170,7 +170,7 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], every: Sequence[Result]) -> Summary:
-    """Return the summary of results. The ends of intervals come from the residuals of other owners in ``every``."""
+    """Return the summary of results. An owner's intervals come from the residuals of all other owners in ``every``."""
     ends = {owner: ends_of(every, owner) for owner in {each.task.figure.owner for each in results}}
     return Summary(
         len(results),

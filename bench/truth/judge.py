@@ -13,7 +13,7 @@ from strakes.model.plan import Phase
 from strakes.runs.run import Run
 from strakes.stats.grades import GOOD_ENOUGH
 
-# A difference counts as planted above this log ratio: settings that differ by less than 10 % count as equal.
+# Smallest log ratio that counts as a difference: settings that differ by less than 10 % count as equal.
 LEAST = math.log(1.1)
 # Tolerance of log ratios, because clocks and amounts are rounded.
 _TOLERANCE = 1e-3

@@ -35,9 +35,9 @@ class Grid:
     """A grid of settings.
 
     ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept, by factor. ``lab``:
-    arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings in
-    each block that searches draw from (if not all, the best so far). ``held_out``: the same for blocks that determine
-    the quality of settings. ``layout``: layout of the directory, set before the measurement.
+    arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings
+    measured in each block that searches may use; if not all, the best so far. ``held_out``: the same for blocks that
+    only determine the quality of settings. ``layout``: layout of the directory, set before the measurement.
     """
 
     name: str

@@ -103,7 +103,6 @@ def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
 def _two(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]
 ) -> Array:
-    """Return the interaction of two factors for each setting."""
     table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
     for axis, factor in enumerate(which):
         table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table

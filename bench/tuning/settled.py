@@ -34,7 +34,6 @@ def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/pr
 
 
 def _work(devices: Sequence[str], statistics: Path) -> list[tuple[int, int]]:
-    """Return the numbers of completed requests and of requests in flight of each device."""
     counts = []
     for line in statistics.read_text(encoding="ascii").splitlines():
         words = line.split()

@@ -38,7 +38,7 @@ class Row:
 
     @property
     def all(self) -> Score:
-        """Score over all kinds of plants."""
+        """Score over all kinds of planted changes."""
         return sum(self.scores.values(), Score())
 
     def cells(self) -> Iterator[str]:
@@ -142,7 +142,6 @@ def _rival(mine: Row, rows: Sequence[Row], name: str = "PELT") -> Row | None:
 
 
 def _best(rows: Sequence[Row]) -> list[Row]:
-    """Return, for each half, our results at one false alarm per month and the best setting of each rival."""
     kept: list[Row] = []
     for half in range(len(_HALVES)):
         mine = [row for row in rows if row.half == half and row.name.startswith("strakes, ")]

@@ -89,7 +89,6 @@ class _Player:
         self._pool = ""
 
     def next(self, pool: str) -> int:
-        """Return the index of the next recorded step from ``pool``."""
         if pool != self._pool:
             self._left = list(self._backlog) if self._pool == "slow" else []
             self._pool = pool
@@ -230,7 +229,6 @@ def _both(one: Part, other: Part) -> Part:
 
 
 def _cut(part: Part, long_s: float) -> Part:
-    """Return the part, with the disk's busy time capped at the length of the step."""
     if part.disk and part.disk[_BUSY_MS] > 1000 * long_s:
         disk = list(part.disk)
         disk[_BUSY_MS] = int(1000 * long_s)
@@ -263,7 +261,6 @@ class _Trip:
         self.states += [(self.back_s, "CONNECTING"), *((self.back_s, state) for state in back)]
 
     def apply(self, target: Target, now_s: float) -> None:
-        """Set the state of the target at ``now_s``."""
         if not self.gone_s < now_s < self.back_s + 60:
             return
         target.present = now_s > self.started_s + 0.1
@@ -292,7 +289,6 @@ def _complete(start_s: float) -> list[str]:
 
 
 def _keeper(day: Day, rng: random.Random) -> Callable[[list[Act]], bool]:
-    """Return a function that decides whether the next sample is written."""
     count = 0
     missing = {rng.randrange(10, max(11, int(day.long_s / 3.6))) for _ in range(day.missing)}
 

@@ -178,7 +178,6 @@ _NAMES = ("mdtest.2107", "noisyjob.1000", "untar.500", "ior.31415", "python3.120
 
 
 def _in_turn(rng: random.Random, first_s: float, *plans: Plan) -> tuple[Act, ...]:
-    """Return acts of random lengths in sequence, with random pauses."""
     acts, at_s = [], first_s
     for plan in plans:
         long_s = rng.uniform(plan[1], plan[2])

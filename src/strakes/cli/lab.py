@@ -21,8 +21,6 @@ from strakes.lab.options import LabOption, options_of
 
 
 class _UpGroup(click.Group):
-    """Group with a command for each kind of lab. The command has the options of that kind."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(KINDS)
 

@@ -81,8 +81,6 @@ _GROUPS = {
 
 
 class _LazyGroup(click.Group):
-    """Group that imports a command only when it is called."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

@@ -93,7 +93,6 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
 
 
 def _mixed(rows: Sequence[Mapping[str, str]], summary: Sequence[Mapping[str, str]], facts: Mapping[str, str]) -> str:
-    """Return why the rows or the summary are of several tests, or ""."""
     sizes = {(row.get("block(KiB)"), row.get("xfer(KiB)")) for row in rows}
     iterations = [(row["access"], row["iter"]) for row in rows if "iter" in row]
     if len(sizes) > 1 or len(set(iterations)) < len(iterations):

@@ -82,14 +82,12 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
-    """Yield the rate of tree creation or removal, which older versions print outside the table."""
     for found in map(_OLD_TREE.match, block.lines):
         if found and found[1] == kind and (rate := number(found[2], has_decimals=True)):
             yield f"Tree {kind}", rate
 
 
 def _paths(text: str, command: str) -> str:
-    """Return the directories from mdtest's option -d or its lines "Path:", separated by @."""
     asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
     paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
     return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)

@@ -87,7 +87,6 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """Return the server's counters, or the client's if it has none, with the total of metadata requests."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

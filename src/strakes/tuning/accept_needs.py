@@ -107,7 +107,6 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """Convert a value to a number. Sizes and rates may be texts with a unit. Raises BadInputError for other texts."""
     try:
         if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'

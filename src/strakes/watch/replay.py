@@ -160,7 +160,6 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (number, cells) of each row below the header. Cells are None if their number differs from the header's."""
     with open_lines(path) as lines:
         reader = csv.reader(lines, delimiter=separator, strict=True)
         try:

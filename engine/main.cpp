@@ -19,7 +19,7 @@ namespace {
 // Blocks the signals that end the session, also in later threads. Returns a signalfd that receives these signals.
 strakes::Descriptor take_signals() {
     ::signal(SIGPIPE, SIG_IGN);  // write() then fails with EPIPE
-    ::signal(SIGXFSZ, SIG_IGN);  // the call then fails with EFBIG
+    ::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file size then fails with EFBIG
     sigset_t signals;
     ::sigemptyset(&signals);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);

@@ -72,7 +72,7 @@ CpuTimes parse_stat(std::string_view text, double ticks_per_second) {
     for_each_line(text, [&](std::istringstream words) {
         std::string name;
         if (!(words >> name) || name != "cpu") return;
-        // user nice system idle iowait irq softirq
+        // Columns: user nice system idle iowait irq softirq.
         std::array<double, 7> seconds{};
         for (double& value : seconds)
             if (words >> value) value /= ticks_per_second;
@@ -98,7 +98,7 @@ NetworkBytes parse_net_dev(std::string_view text) {
     for_each_line(text, [&](std::istringstream words) {
         std::string name;
         if (!std::getline(words >> std::ws, name, ':') || words.eof() || name == "lo") return;  // no numbers: a header
-        // bytes packets errs drop fifo frame compressed multicast, received and then sent
+        // Columns: bytes packets errs drop fifo frame compressed multicast, received and then sent.
         std::array<std::uint64_t, 9> field{};
         for (std::uint64_t& value : field) words >> value;
         bytes.receive += field[0];
@@ -112,7 +112,8 @@ Devices parse_diskstats(std::string_view text) {
     for_each_line(text, [&](std::istringstream words) {
         std::string major, minor, name;
         if (!(words >> major >> minor >> name) || is_ram_disk(name)) return;
-        // reads, reads merged, sectors read, ms, writes, writes merged, sectors written, ms, in flight, busy ms
+        // Columns: reads, reads merged, sectors read, ms, writes, writes merged, sectors written, ms, in flight, busy
+        // ms.
         std::array<std::uint64_t, 10> field{};
         for (std::uint64_t& value : field) words >> value;
         devices.emplace(name, DeviceState{field[2] * kSectorBytes, field[6] * kSectorBytes, field[9]});

@@ -16,7 +16,7 @@ class ItemTree {
   public:
     using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
 
-    // The tree of one owner, or the shared tree, as accessed by a rank.
+    // A rank's access to the tree of one owner, or to the tree that all ranks share.
     ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner, std::uint32_t rank)
         : setting_(setting),
           name_(entry_of(phase, owner)),

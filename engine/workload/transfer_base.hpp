@@ -244,7 +244,7 @@ class TransferBase : public Workload {
     std::uint64_t done_ = 0;
 
   private:
-    // A new file is written in the order of the set. Later phases shuffle the existing transfers in different orders.
+    // New files are written in one seeded order per set. Later phases use other orders of the existing transfers.
     [[nodiscard]] Shuffled shuffled() const noexcept {
         const Permutation as_written(region().transfers, key(0));
         if (writes_new()) return {region(), as_written};

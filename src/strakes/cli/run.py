@@ -29,7 +29,7 @@ class _RunOrTool(click.Command):
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
             place += 2 if args[place] in takes else 1
-        tool = args[place].rpartition("/")[2].lower() if place < len(args) else ""  # such as ./ior, /usr/bin/IOR
+        tool = args[place].rpartition("/")[2].lower() if place < len(args) else ""
         if tool in TOOLS:
             args = [*args[:place], "--", tool, *args[place + 1 :]]
         return super().parse_args(ctx, args)

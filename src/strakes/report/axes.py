@@ -30,7 +30,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from ``low`` to ``high``. ``ticks``: positions, in the unit of the data like both ends, and labels."""
+    """An axis from ``low`` to ``high``, in the unit of the data. ``ticks``: position and label of each tick."""
 
     scale: Literal["log", "linear"]
     low: float

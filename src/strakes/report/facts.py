@@ -92,7 +92,7 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Return a text with the directories of a round-robin assignment of ranks, or "" for a single directory."""
+    """Return the directories to which ranks are assigned round-robin, as text, or "" for a single directory."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 

@@ -59,7 +59,7 @@ def notices(portrait: Portrait) -> tuple[Notice, ...]:
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the grouped warnings that affect any of the results ``cells``, without their other results."""
+    """Return the grouped warnings that affect any of the results ``cells``, naming only these results."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 

@@ -61,7 +61,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return a text on the range of the runs, if wide, and on the rate of the first files, or ""."""
+    """Return remarks: the range of the runs if it is wide, and the rate of the first files. "" without remarks."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

@@ -55,7 +55,7 @@ def render_summary(
     width = max(FEWEST_COLUMNS, min(width or shutil.get_terminal_size((MOST_COLUMNS, 24)).columns, MOST_COLUMNS))
     if colour is None:
         there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        colour = there and not os.environ.get("NO_COLOR")  # see no-color.org
+        colour = there and not os.environ.get("NO_COLOR")  # NO_COLOR: see no-color.org.
     lines = ("".join(_styled(*piece, colour=colour) for piece in line) for line in _screen(portrait, report, width))
     return "\n".join(line.rstrip() for line in lines)
 

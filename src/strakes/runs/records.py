@@ -147,7 +147,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class CountersUnread(RunEvent):
-    """Counters of servers that could not be read, one sentence for each server at the first failure."""
+    """Servers whose counters could not be read. ``sentences``: one for each server, at its first failure."""
 
     event = "counters-unread"
     sentences: tuple[str, ...]

@@ -266,7 +266,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size. Counts never fall with size."""
+    """Return the best stripe count for each measured file size. The counts never decrease with the size."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):

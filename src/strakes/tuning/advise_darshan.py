@@ -112,7 +112,7 @@ class LogFacts:
         )
 
     def posix(self, *, of_mpiio: bool) -> tuple[FileRecord, ...]:
-        """Return the records of POSIX for the files that MPI-IO used, or for all others."""
+        """Return POSIX's records of the files that MPI-IO also accessed or, without ``of_mpiio``, of all others."""
         files = {record.file for record in self.of("MPI-IO")}
         return tuple(record for record in self.of("POSIX") if (record.file in files) == of_mpiio)
 

@@ -77,7 +77,7 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
-        """Return the effects of all settings, estimated by the model of the runs before the confirmation."""
+        """Return the effects of all settings, estimated by the model of all runs before the final comparison."""
         return effects(self.search)
 
     @cached_property

@@ -20,7 +20,7 @@ KIND = "tune"
 class TuningRequest:
     """Request for a search. ``only``: factor -> levels to try. ``knobs``: system setting -> values to try.
 
-    ``resume``: continue the newest unfinished run with the same fingerprint.
+    ``resume``: continue the newest unfinished run with the same options.
     """
 
     app: App

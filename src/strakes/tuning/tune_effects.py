@@ -1,4 +1,4 @@
-"""Effect of each setting on the rate, estimated by the model of the runs before the confirmation.
+"""Effect of each setting on the rate, estimated by the model of all runs before the final comparison.
 
 The total effect of a setting is the mean variance that remains when all other settings are fixed, divided by the total
 variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Two levels are compared only in combinations that

@@ -74,7 +74,7 @@ class SearchSpace:
         return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
-        """Return the levels of a point by factor."""
+        """Return factor -> level of a point (combination of levels)."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:

@@ -116,7 +116,7 @@ class Surrogate:
         )
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """Return the expected logarithm of the value of each setting."""
+        """Return the expected logarithm of the rate of each setting."""
         chosen = np.arange(len(self._geometry.levels)) if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 

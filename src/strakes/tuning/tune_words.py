@@ -50,7 +50,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Convert typed levels to levels of the space. Raises BadInputError for an unknown factor or level."""
+    """Convert levels that the user typed to levels of the search space. Raises BadInputError for unknown ones."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():

@@ -56,7 +56,7 @@ class CounterSource(Protocol):
 
 @dataclass
 class LustreSource:
-    """``lctl`` on one machine, which is a client, a server, or both."""
+    """Source that reads Lustre's counters by ``lctl`` on one machine: a client, a server, or both."""
 
     name: str
     ask: Runner

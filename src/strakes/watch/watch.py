@@ -1,4 +1,4 @@
-"""All detectors of a watch. They turn readings into events, without I/O and in bounded memory."""
+"""All detectors of a watch. They turn readings of counters into events, without I/O and in bounded memory."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class RunCommand(Undo):
             if seen.status == 0 and self.answer in seen.stdout:
                 break
             if time.monotonic() > deadline:
-                what = f"no answer {self.answer!r} within {COMMAND_S:g} s"
+                what = f"no output with {self.answer!r} within {COMMAND_S:g} s"
                 why = seen.stderr.strip() or seen.stdout.strip()
                 raise MeasurementError(what, where=shlex.join(self.look), why=why)
             time.sleep(_LOOK_EVERY_S)

@@ -18,7 +18,7 @@ _RATE = re.compile(
     r"|Throughput MiB/s +: +\d)"
 )
 REPEATED = "the row repeats an earlier one"
-MIXED = "it mixes the lines of several programs: write the output of each to a file of its own"
+MIXED = "the lines of several programs are mixed: write the output of each to a file of its own"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield (tool, block of its output). Blocks of unknown tools (None) are yielded only if a line has a rate."""
+    """Yield each tool with a block of its output. A block of no known tool (None) is left out if no line has a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True

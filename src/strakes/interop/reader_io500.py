@@ -49,7 +49,7 @@ def read_text(block: Block) -> Iterator[Result]:
         if (rate := number(value, has_decimals=True)) is not None and name != "timestamp":
             found = (rate * _FACTORS[unit], unit)
             if rates.setdefault(name, found) != found:
-                yield block.line_unread(index, f"it differs from the first result of {name}")
+                yield block.line_unread(index, f"the value differs from the first result of {name}")
     if first_score:
         stated.append(f"IO500 states: {'; '.join(first_score)}")
     if not rates:

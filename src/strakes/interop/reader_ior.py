@@ -100,7 +100,7 @@ def _mixed(rows: Sequence[Mapping[str, str]], summary: Sequence[Mapping[str, str
     ranks, tasks = settings_of(facts, _SETTINGS).get("ranks"), {row["#tasks"] for row in summary if "#tasks" in row}
     if not tasks or str(ranks) in tasks or (ranks is None and len(tasks) == 1):
         return ""
-    return f"it mixes parts of two tests: the heading has {ranks} tasks, the summary {' and '.join(sorted(tasks))}"
+    return f"parts of two tests are mixed: the heading has {ranks} tasks, the summary {' and '.join(sorted(tasks))}"
 
 
 def _apart(rates: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:

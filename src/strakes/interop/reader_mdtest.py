@@ -74,11 +74,11 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
             mean = len(columns) - 1 - columns[::-1].index("Mean") if "Mean" in columns else 2
             is_full = len(values) == max(len(columns), 4) or (len(columns) == 7 and len(values) == 8)
             if not is_full or not _VALUES.fullmatch(row[2]):
-                yield table.line_unread(index, "its columns do not match the header")
+                yield table.line_unread(index, "the columns do not match the header")
             elif rate := number(values[mean], has_decimals=True):
                 yield row[1], rate
         elif columns and _DAMAGED.search(line):
-            yield table.line_unread(index, "its operation is not known")
+            yield table.line_unread(index, "the operation is not known")
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:

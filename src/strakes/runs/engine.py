@@ -41,7 +41,7 @@ from strakes.targets.workspace import sweep
 # Seconds from the time limit of a plan until the engine is stopped. A working engine ends the plan at the limit.
 _OVERTIME_S = 10.0
 # System calls that wait in the kernel for a dead server cannot be interrupted, not even by SIGKILL.
-NOT_ENDED = "even SIGKILL does not end it, because it waits for the file system"
+NOT_ENDED = "even SIGKILL does not end the engine, because it waits for the file system"
 # Maximum seconds for a cancelled plan to end cleanly: it removes its files, perhaps on a slow file system.
 _CANCEL_S = 30.0
 _STOP_S = 5.0
@@ -325,7 +325,7 @@ class Engine(ABC):
             gone = self._all_gone(hello)
         else:
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
-            why = "it was stopped" if gone else NOT_ENDED
+            why = "the engine was stopped" if gone else NOT_ENDED
             if gone and ended == "silent":
                 why = "rank 0 was stopped, or the node of rank 0 hangs or cannot be reached"
             for message in process.remaining():

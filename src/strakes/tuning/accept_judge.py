@@ -172,9 +172,9 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     elif not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
     elif evidence.scale_of(best).clients > 1:
-        why = "These nodes do not meet the need; more nodes might, so measure from more."
+        why = "These nodes do not meet the need; more nodes might, so measure from more nodes."
     else:
-        why = "This node alone does not meet the need; more nodes might, so measure from several."
+        why = "This node alone does not meet the need; more nodes might, so measure from several nodes."
     return replace(answer, verdict=UNKNOWN, limits=why)
 
 

@@ -81,7 +81,7 @@ class Watch:
         if last_s is None or -5 < now_s - last_s < _GAP_S:
             return []
         long = format_duration(abs(now_s - last_s))
-        text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by this time"
+        text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by as much"
         if now_s < last_s:
             text = f"{reading.source}: the clock was set back by {long}"
         return [WatchEvent("gap", reading.source, min(last_s, now_s), now_s, text, max(last_s, now_s))]

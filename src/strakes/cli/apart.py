@@ -21,7 +21,7 @@ from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, Measureme
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
-_DONE = signal.SIGUSR1  # the child sends this signal when its work is done
+_DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
@@ -29,9 +29,9 @@ _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # processor. A healthy child takes far less. With the limits in strakes.runs.watchdog, it takes at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # seconds after an interrupt if a file system hangs; the documented limit for the exit is 30 s
+_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt to the exit if a file system hangs. Documented: 30 s.
 
-# A thread that waits more often than this makes progress. Retries of a dead Lustre server wait once a second.
+# Voluntary context switches per second. Threads with more make progress; Lustre retries a dead server once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 # Seconds in a system call of the child that mean a dead file server. Long calls run in other processes.

@@ -41,7 +41,7 @@ _APART = frozenset(
 # Commands with translated output for people. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
-_COMPLETION = "_STRAKES_COMPLETE"  # environment variable of click's shell completion
+_COMPLETION = "_STRAKES_COMPLETE"  # Environment variable of click's shell completion.
 
 # Each command with its line in the main help, which therefore need not import the commands. "report" is the object
 # ``command`` of the module ``report``; "report figure" is the object ``figure`` of the same module.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Decorator = Callable[[Callable[..., Any]], click.Command]
 _CLICK = "click"
-MAX_SEED = 2**32 - 1  # maximum, as in schemas/plan.json
+MAX_SEED = 2**32 - 1  # Maximum seed, as in schemas/plan.json.
 
 
 def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
@@ -305,7 +305,7 @@ OUTPUT = _OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
-RANKS = WholeNumber(1, 65536)  # limits as in schemas/plan.json
+RANKS = WholeNumber(1, 65536)  # Limits of the number of ranks, as in schemas/plan.json.
 
 
 def _neighbour(text: str) -> float:
@@ -475,7 +475,7 @@ class Amounts:
     files: int | None = option(
         "Files that all ranks together create in each metadata phase. Study population: total files at its end. "
         "Study recovery: files that clients create before a fail-over.",
-        type=WholeNumber(1, 1 << 30),  # the engine's maximum for one rank
+        type=WholeNumber(1, 1 << 30),  # The engine's maximum number of files of one rank.
     )
     phase_s: float | None = option(
         "Length of each phase, such as 30s.  [default: as the budget allows]", "--phase", type=SECONDS

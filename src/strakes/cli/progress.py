@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-_BAR_COLUMNS = 32  # columns of the bar; the clock beside it needs 33 more
+_BAR_COLUMNS = 32  # Width of the bar in columns; the clock beside it needs 33 more.
 
 
 class LiveProgress:

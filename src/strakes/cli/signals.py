@@ -12,9 +12,9 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # seconds until a signal whose exception was dropped is sent again; a destructor takes less
+_AGAIN_S = 0.05  # Seconds until a signal whose exception was dropped is sent again. A destructor takes less.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = "\x1b[?25h"  # live displays hide the cursor
+_SHOW_CURSOR = "\x1b[?25h"  # Live displays hide the cursor; this shows it again.
 
 
 @contextmanager

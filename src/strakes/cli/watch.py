@@ -278,7 +278,7 @@ def replay_command(
         for reading in readings(files, ahead_s):
             contents.add(reading)
             versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())  # last version of each event
+        events = list({event.key: event for event in versions}.values())  # Keep the last version of each event.
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}

@@ -29,7 +29,7 @@ _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # processor. A healthy child takes far less. With the limits in strakes.runs.watchdog, it takes at most 30 s.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt to the exit if a file system hangs. Documented: 30 s.
+_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt to the exit if a file system hangs. The documented limit is 30 s.
 
 # Voluntary context switches per second. Threads with more make progress; Lustre retries a dead server once a second.
 _MOST_WAITS_PER_S = 2

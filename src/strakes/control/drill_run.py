@@ -153,7 +153,7 @@ def perform(
             hang = result.ended == "limit" or bool(result.errors)
         finally:
             until_s = min(engine.cancelled_unix_s, time.time())
-            # If this raises, for example at a second Ctrl-C, the guard process undoes the fault.
+            # If end() raises, for example at a second Ctrl-C, the guard process undoes the fault.
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
         if stroke.failure is not None and not hang:

@@ -57,7 +57,7 @@ class Knob:
     restart: str = ""
     adjusts: str = ""
     not_from: tuple[str, str] | None = None
-    # The same parameter in StorNext's tuning guide for small files (Quantum, 2011).
+    # Name of the same parameter in StorNext's tuning guide for small files (Quantum, 2011).
     counterpart: str = ""
 
     @property

@@ -25,7 +25,7 @@ _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
 # Column of elbencho's CSV -> key in its JSON.
 _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
-# MiB/s. elbencho prints whole MiB/s, so smaller rates have fewer than three digits.
+# Limit in MiB/s. elbencho prints whole MiB/s, so lower rates have fewer than three digits.
 _COARSE_MIB = 100
 _OF_SERVICES = "{1} tables of {0} without a heading between them: they may be tables of services"
 _Rates = dict[str, float | None]

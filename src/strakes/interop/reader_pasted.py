@@ -10,8 +10,8 @@ from itertools import groupby
 from strakes.base.errors import BadInputError
 from strakes.interop.reader_blocks import Printed
 
-# White space or digits repeated more often than _LONGEST. They are shortened, because some patterns take quadratic time
-# on them. The node maps of mdtest, for example, have a digit for each rank.
+# More than 64 spaces or digits in a row are shortened, because some patterns take quadratic time on them. The node maps
+# of mdtest, for example, have a digit for each rank.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
 _LONGEST = 64  # Number of characters. Twice as many take up to four times the time.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -91,8 +91,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     if make:
         try:
             with closing(open_guarded(lab.parent, make=0o755)) as above, suppress(FileExistsError):
-                # Other users may reach the mount point in this directory, but must not open the directory, and so lock
-                # it.
+                # Mode 711: other users can reach the mount point, but cannot open and lock the directory.
                 os.mkdir(lab.name, 0o711, dir_fd=above)
         except OSError as error:
             why = error.strerror or ""

@@ -26,7 +26,7 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT_PIXELS = 400  # Twice this height would not fit on a screen of 768 pixels.
+HEIGHT_PIXELS = 400  # Height of a figure in pixels. Twice this height would not fit on a screen of 768 pixels.
 
 # Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
 COLUMN_SHARE = 0.014  # Maximum distance between two series, as a share of the axis.

@@ -52,7 +52,8 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
     for at_s, target, server in listed:
         if at_s < last_s[target]:
-            # A target that a later reading shows on another server left this server after its last reading.
+            # If a later reading shows the target on another server, it left this server after this server's last
+            # reading.
             server.lost[target].add(at_s + _PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):

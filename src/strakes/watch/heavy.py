@@ -69,7 +69,7 @@ class HeavyJobs:
                 earlier = before[target]
                 for job, count in counts[target].items():
                     known = earlier.get(job, 0.0)
-                    # A count that fell was reset.
+                    # A counter that has decreased was reset.
                     if more := count - known if count >= known else count:
                         self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s

@@ -149,7 +149,7 @@ def _change(size: float, *, relative: bool) -> str:
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
-_CYCLES_H = (24, 168)  # Means for each hour of the day, and for each hour of the week.
+_CYCLES_H = (24, 168)  # Lengths of the daily and the weekly cycle in hours.
 # Weight of the prior (no seasonality), in values: after eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
 # Weight limit of a mean, in values: half a year of weekly values. Doubling it halves the speed of adaptation.

@@ -264,7 +264,7 @@ class Outages:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
-        # Only clients are cut off, as far as known: a server with a wrong clock may still report an outage, so wait.
+        # So far, only clients are cut off. Wait, because a server with a wrong clock may still report an outage.
         new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []

@@ -28,7 +28,7 @@ _JOBS = ".job_stats"
 _WAITS_EACH = 4  # Twice as often costs twice as much processor time.
 _FULL_EACH_S = 120.0
 # Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
-# interval between readings grows, up to _SELDOM_S.
+# interval between readings grows from 30 s up to 300 s.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 

@@ -74,7 +74,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._make_volume()
         log = self.site.directory / "log/client.log"
         where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.site.mount_point)
-        # Any local user can connect and write files that belong to root.
+        # Any local user can connect and write files that belong to root, hence nosuid and nodev.
         self.start_client(
             "glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING", *where
         )

@@ -39,7 +39,7 @@ def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_res
     change.set_values(world.target(), {"number": 64}, store=root)
     with pytest.raises(BadInputError, match="another store") as refused:
         change.set_values(world.target(), {"number": 32}, store=other)
-    assert str(root) in refused.value.why and "its old value 8" in refused.value.why
+    assert str(root) in refused.value.why and "the old value is 8" in refused.value.why
     assert world.values["number"] == "64" and open_journals(other) == ((), ())
     restore(root, ask=world.ask)
     change.set_values(world.target(), {"number": 32}, store=other)
@@ -68,7 +68,7 @@ def test_the_record_of_a_killed_process_holds_until_the_setting_has_its_original
         shutil.rmtree(root)
     with pytest.raises(BadInputError, match="another store") as refused:
         change.set_values(world.target(), {"number": 32}, store=other)
-    assert "its old value 8" in str(refused.value)
+    assert "the old value is 8" in str(refused.value)
     if removed:
         world.write("number", "8")
     else:

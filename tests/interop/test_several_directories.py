@@ -149,7 +149,7 @@ def test_the_screen_and_later_commands_name_all_directories(
     for where in (both, str(places[0])):
         assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", where) == 0
         screens.append("".join(capsys.readouterr().out.split()))
-    assert f"Ranksuseinturn:{places[0]},{places[1]}(" in screens[0]
+    assert f"Ranksalternatebetween:{places[0]},{places[1]}(" in screens[0]
     all_of_them = f"{places[0]}, {places[1]}"
     run(["compare", "latest~1", "latest"])
     # Paths longer than the terminal are wrapped, so compare without white space.

@@ -36,7 +36,7 @@ struct Task {
     std::string path;  // path below the plan's directory
     std::uint32_t place = 0;
     std::uint32_t sharers = 1;
-    bool foreign = false;  // outside the item trees, where find descends into all directories
+    bool foreign = false;  // outside the item trees; find then descends into all directories
 
     [[nodiscard]] bool has(std::string_view name) const noexcept {
         if (sharers == 1) return true;

@@ -36,7 +36,7 @@ def read_configuration(path: Path) -> Configuration:
     for entry in configuration.entries.values():
         interface, *further = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
         if interface.upper() != "POSIX" or set(further) - {_DIRECT_OPTION}:
-            # The calls of ior-hard and mdtest have sizes that O_DIRECT does not allow.
+            # Only the calls of ior-easy can use O_DIRECT.
             direct = f", or POSIX {_DIRECT_OPTION}" if entry.section.startswith("ior-easy") else ""
             remedy = f"Give POSIX{direct}."
             raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)

@@ -14,7 +14,7 @@ GOOD = EXAMPLES["tianhe2"].read_text()
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('survivor = "mds-a"', 'surviver = "mds-a"', "Did you mean 'survivor'"),
+        ('survivor = "mds-a"', 'surviver = "mds-a"', "Did you mean survivor?"),
         ('survivor = "mds-a"', 'survivor = "mds-c"', "one of mds-a, mds-b"),
         (
             'password_script = "/etc/strakes/bmc-password" }\n\n[[node]]',

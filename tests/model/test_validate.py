@@ -52,7 +52,7 @@ def refusal(document: Any) -> BadInputError:
         (plan_of(TRANSFER, name=LEFT_OUT), "phases[0].name", "is missing"),
         (plan_of(TRANSFER, name="Upper"), "phases[0].name", "must be 1 to 32 of a-z"),
         (plan_of(TRANSFER, name="data\n"), "phases[0].name", "must be 1 to 32 of a-z"),
-        (plan_of(TRANSFER, items=3), "phases[0].items", "is not a valid key; the keys are kind, name"),
+        (plan_of(TRANSFER, items=3), "phases[0].items", "is not a valid key (One of: kind, name"),
         (plan_of(TRANSFER, verify=1), "phases[0].verify", "must be true or false"),
         (plan_of(TRANSFER, read_percent=100), "phases[0].read_percent", "must be at most 99"),
         (plan_of(TRANSFER, stop={"rule": "seconds", "seconds": 0}), "phases[0].stop.seconds", "must be more than 0"),

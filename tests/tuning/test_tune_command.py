@@ -87,7 +87,7 @@ def test_unknown_settings_are_refused_before_anything_is_measured(
     app: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, said in (
-        (["--only", "stripe count=3"], "next: The search varies:"),
+        (["--only", "stripe count=3"], "next: One of: "),
         (["--knobs", "no.such.knob=1"], "next:"),
     ):
         assert run(["tune", "--app", str(app), str(place), *words, "--quiet"]) == 2

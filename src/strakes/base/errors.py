@@ -28,6 +28,17 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return next(iter(get_close_matches(word, [one for one in known if one[:1] == word[:1]], n=1, cutoff=cutoff)), "")
 
 
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
+    """Return the remedy for an unknown name: the most similar known one, else ``otherwise``, else all known ones.
+
+    >>> did_you_mean("transfre", ["files", "transfer"]), did_you_mean("size", ["files", "transfer"])
+    ('Did you mean transfer?', 'One of: files, transfer.')
+    """
+    names = list(known)
+    near = nearest_word(word, names, cutoff)
+    return f"Did you mean {near}?" if near else otherwise or f"One of: {', '.join(names)}."
+
+
 class StrakesError(Exception):
     """An error that tells the user what to do next. Passwords and keys are removed from its texts.
 

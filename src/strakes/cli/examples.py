@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.schemas import example_names, shipped
 from strakes.cli.options import TextOutput, argument, command_named
 from strakes.cli.say import say_sentence
@@ -29,7 +29,6 @@ def example(name: str) -> str:
     """Return the text of an example. Raises BadInputError for an unknown name."""
     known = example_names()
     if name not in known:
-        near = nearest_word(name, known)
-        what = f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}"
-        raise BadInputError(what, remedy="List the examples: strakes examples")
+        remedy = did_you_mean(name, known, "List the examples: strakes examples")
+        raise BadInputError(f"no example is named {name!r}", remedy=remedy)
     return (shipped("examples") / name).read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from strakes.base.files import default_root, real_path
 from strakes.base.processes import words_of
 from strakes.base.units import counted, format_duration
@@ -63,7 +63,7 @@ def _level(text: str) -> ServiceLevel:
 
     level = parse_service_level(text)
     if level.operation not in OPERATIONS.values():
-        remedy = f"Operations of the probe: {', '.join(OPERATIONS.values())}."
+        remedy = did_you_mean(level.operation, OPERATIONS.values())
         raise BadInputError(f"the probe does not perform the operation {level.operation!r}", remedy=remedy)
     return level
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.control.fault import Ask, CommandFault, Fault, PowerOff
 from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
 from strakes.control.fault_drbd import DiscardPeer, DisconnectPeer
@@ -58,7 +58,7 @@ def make_fault(name: str, ask: Ask) -> Fault:
     caused.
     """
     if name not in FAULTS:
-        raise BadInputError(f"no fault {name!r}", remedy=f"One of: {', '.join(FAULTS)}.")
+        raise BadInputError(f"no fault {name!r}", remedy=did_you_mean(name, FAULTS))
     entry = FAULTS[name]
     for field in fields(ask):
         if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):

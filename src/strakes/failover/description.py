@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
@@ -114,10 +114,7 @@ class _Table:
     def refuse_others(self, *keys: str) -> None:
         for key in self.values:
             if key not in keys:
-                near = nearest_word(key, keys)
-                hint = f"Did you mean {near!r}? " if near else ""
-                remedy = f"{hint}The keys are: {', '.join(keys)}."
-                raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=remedy)
+                raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=did_you_mean(key, keys))
 
     def table(self, key: str, value: Any = None) -> _Table:
         value = self.values.get(key) if value is None else value
@@ -225,7 +222,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
 def _require_in(network: str, address: str, networks: tuple[Network, ...], where: str) -> None:
     known = {one.name: one for one in networks}
     if network not in known:
-        raise BadInputError(f"unknown network: {network!r}", where=where, remedy=f"Known: {', '.join(known)}.")
+        raise BadInputError(f"unknown network: {network!r}", where=where, remedy=did_you_mean(network, known))
     if not is_address(address):
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
@@ -143,10 +143,8 @@ def file_of(tool: str, words: Sequence[str], example: str) -> Path:
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
     """Return the error for an unknown section or key, which suggests the most similar known name."""
-    names = [name for name in known if name]
-    near = nearest_word(name, names, cutoff=NEAR)
-    nearest = f"The nearest known one is {near}. " if near else ""
-    return BadInputError(f"unknown {what}", where=where, remedy=f"{nearest}Known: {', '.join(names)}.")
+    remedy = did_you_mean(name, filter(None, known), cutoff=NEAR)
+    return BadInputError(f"unknown {what}", where=where, remedy=remedy)
 
 
 def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from strakes.base.errors import nearest_word
+from strakes.base.errors import did_you_mean
 from strakes.base.files import read_regular
 from strakes.base.memory import memory_sizes
 from strakes.base.units import format_bytes
@@ -171,11 +171,10 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
         if f"{options.DIRECTIVE}{plain}" in OPTIONS:
             yield f"{options.DIRECTIVE}{plain}", text
         elif plain not in _DIRECTIVES:
-            near = nearest_word(plain, _DIRECTIVES, cutoff=options.NEAR)
-            nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+            remedy = did_you_mean(plain, _DIRECTIVES, cutoff=options.NEAR)
             if plain.startswith(_LAYOUT_DIRECTIVES):
-                nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
-            raise options.wrong("ior", f"unknown directive -O {key}", remedy=nearest)
+                remedy = "Set the layout of the directory beforehand, such as with lfs setstripe."
+            raise options.wrong("ior", f"unknown directive -O {key}", remedy=remedy)
         elif option := _DIRECTIVES[plain]:
             count = 1 if OPTIONS[option].takes else {"": 0, "0": 0, "2": 2}.get(text.strip(), 1)
             yield from [(option, text)] * count

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.files import read_below
 from strakes.base.toml_file import read_toml
 from strakes.base.units import parse_bytes, parse_seconds
@@ -35,9 +35,8 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     document = read_toml(path, "the plan", "phase").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
-        raise BadInputError(
-            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"A plan has the keys {', '.join(_TOP_KEYS)}."
-        )
+        remedy = did_you_mean(unknown[0], _TOP_KEYS)
+        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=remedy)
     phases = document.get("phase", [])
     if not isinstance(phases, list) or not phases:
         raise BadInputError(

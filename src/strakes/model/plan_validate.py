@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.schemas import load_schema
 
 # Keys whose values select an alternative of a ``oneOf`` in the schema.
@@ -82,8 +82,8 @@ def _faults_of_keys(
         for key in value:
             yield from _faults(key, wanted, path)
     elif wanted is False:
-        problem = f"is not a valid key; the keys are {', '.join(known)}"
-        yield from ((len(path), _key_path((*path, key)), problem) for key in value if key not in known)
+        for key in (key for key in value if key not in known):
+            yield len(path), _key_path((*path, key)), f"is not a valid key ({did_you_mean(key, known)})"
     else:
         rules = known if keyword == "properties" else dict.fromkeys(value.keys() - known.keys(), wanted)
         for key in (key for key in rules if key in value):

@@ -11,7 +11,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, nearest_word
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, did_you_mean
 from strakes.base.files import write_whole
 from strakes.model.portrait import Figure, Portrait
 from strakes.report.figures import THEIRS, Drawing, draw
@@ -51,8 +51,7 @@ def find_figure(portrait: Portrait, name: str) -> Figure:
     names = name_figures(portrait)
     if name in names:
         return names[name]
-    near = nearest_word(name, names)
-    remedy = f"Did you mean {near}?" if near else f"One of: {', '.join(names)}." if names else "This run has no figure."
+    remedy = did_you_mean(name, names) if names else "This run has no figure."
     raise BadInputError(f"no figure {name!r}", where=str(portrait.run["id"]), remedy=remedy)
 
 

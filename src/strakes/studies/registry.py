@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import cast
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.studies.study import Study
 
 # Study -> class. The module has the name of the study, with underscores, unless _MODULES names another one.
@@ -43,7 +43,7 @@ NAMES = tuple(_CLASSES)
 def study_named(name: str) -> Study:
     """Return the study with this name. With the prefix ``against:``, return the comparison of two file systems.
 
-    Raises BadInputError that lists all names if the name is unknown.
+    Raises BadInputError that suggests the nearest name, or lists all, if the name is unknown.
     """
     prefix, _, inner = name.rpartition(":")
     if prefix == "against":
@@ -53,9 +53,7 @@ def study_named(name: str) -> Study:
     if kind := _CLASSES.get(name) or _UNNAMED.get(name):
         module = import_module(f"strakes.studies.{_MODULES.get(name, name.replace('-', '_'))}")
         return cast("Study", getattr(module, kind)())
-    near = nearest_word(name, NAMES)
-    hint = f"Did you mean {near}? " if near else ""
-    raise BadInputError(f"no study {name!r}", remedy=f"{hint}One of: {', '.join(NAMES)}.")
+    raise BadInputError(f"no study {name!r}", remedy=did_you_mean(name, NAMES))
 
 
 def studies() -> tuple[Study, ...]:

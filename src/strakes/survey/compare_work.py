@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.language import gettext
 from strakes.model.cell import Cell
 from strakes.model.place import PLAIN
@@ -129,5 +129,5 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
         known |= {key for part in (*plan["phases"], plan["team"]) for key in part}
     for factor in factors:
         if factor not in known:
-            remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
+            remedy = did_you_mean(factor, sorted(known - {"kind", "name"}))
             raise BadInputError(f"these runs have no setting {factor!r}", remedy=remedy)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import read_toml
 from strakes.base.units import parse_bytes, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
@@ -58,9 +58,8 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
     document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
-        raise BadInputError(
-            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The file has the keys {', '.join(_TOP_KEYS)}."
-        )
+        remedy = did_you_mean(unknown[0], _TOP_KEYS)
+        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=remedy)
     entries = document.get("need", [])
     if not isinstance(entries, list) or not entries:
         remedy = "Add at least one [[need]] table; examples/needs-s3.toml has some."
@@ -85,11 +84,11 @@ def _need(entry: Any, where: str) -> Need:
 def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kind = entry.get("kind")
     if kind not in get_args(Kind):
-        yield f"not a kind of need: {kind!r}", f"One of: {', '.join(_KEYS)}."
+        yield f"not a kind of need: {kind!r}", did_you_mean(str(kind), _KEYS)
     keys = _KEYS[str(kind)].split()
     allowed = ("name", "kind", "at_least", *(key.rstrip("!") for key in keys))
     if unknown := next((key for key in entry if key not in allowed), ""):
-        yield f"unknown key {unknown!r}", f"The keys of this kind are: {', '.join(allowed)}."
+        yield f"unknown key {unknown!r}", did_you_mean(unknown, allowed)
     required = [key.rstrip("!") for key in keys if key.endswith("!")]
     for key in ("at_least", *required):
         if key not in entry:
@@ -98,7 +97,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"{key} must be more than zero", ""
     known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS
     if entry.get("operation", known[0]) not in known:
-        yield f"no operation {entry['operation']!r}", f"One of: {', '.join(known)}."
+        yield f"no operation {entry['operation']!r}", did_you_mean(str(entry["operation"]), known)
     clients = entry.get("clients", 1)
     if type(clients) is not int or clients < 1:
         yield "clients must be a whole number of at least 1", ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.foreign_text import for_terminal
 from strakes.base.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
 from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
@@ -171,9 +171,7 @@ def _fields(
 ) -> dict[str, Any]:
     unknown = next((key for key in table if key not in keys), None)
     if unknown is not None:
-        near = nearest_word(unknown, keys)
-        remedy = f"Did you mean {near}?" if near else f"The keys are: {', '.join((*keys, *others))}."
-        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=remedy)
+        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=did_you_mean(unknown, (*keys, *others)))
     lacking = next((name for name, key in keys.items() if key.required and name not in table), None)
     if lacking is not None:
         whose = "the phase" if at else "the application"

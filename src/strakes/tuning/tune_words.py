@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.units import parse_bytes
 from strakes.model.portrait import Setting
 from strakes.report.numbers import label_of, level_of
@@ -57,8 +57,7 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
         factor = next((each for each in space.factors if name in (each.name, named(each.name))), None)
         factor = factor or known.get(f"{name}_bytes")
         if factor is None:
-            remedy = f"The search varies: {', '.join(map(named, known))}."
-            raise BadInputError(f"this search has no setting {name!r}", remedy=remedy)
+            raise BadInputError(f"this search has no setting {name!r}", remedy=did_you_mean(name, map(named, known)))
         chosen[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
     return chosen
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.units import counted, format_duration
 from strakes.stats.change import LEARN
 from strakes.watch.level import MONTH_S, LevelDetector
@@ -150,8 +150,7 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
     header = headers[separator]
     for column in asked:
         if column not in header:
-            near = nearest_word(column, header)
-            remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])}"
+            remedy = did_you_mean(column, header, f"The columns are: {', '.join(header[:20])}")
             raise BadInputError(f"no column {column!r}", where=str(path), remedy=remedy)
         if header.count(column) > 1:
             what = f"{header.count(column)} columns are called {column!r}"

@@ -17,7 +17,7 @@ import click
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_whole
 from strakes.base.processes import words_of
-from strakes.base.units import parse_bytes, parse_seconds, typed_bytes
+from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
 from strakes.runs.choice import with_launcher
 from strakes.runs.impact import Impact, parse_impact
 from strakes.runs.launch import LAUNCHERS, Launch, Launcher
@@ -128,8 +128,9 @@ class _Number(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            number = super().convert(value, param, ctx)
-        except click.BadParameter:
+            counted = isinstance(self, WholeNumber) and isinstance(value, str)
+            number = super().convert(f"{parse_count(value):.15g}" if counted else value, param, ctx)
+        except (click.BadParameter, BadInputError):
             number = math.nan
         if math.isnan(number):
             kind = "whole number" if isinstance(self, WholeNumber) else "number"
@@ -139,7 +140,7 @@ class _Number(click.ParamType[Any]):
 
 
 class WholeNumber(_Number, click.IntRange):
-    """A whole number within limits. Other numbers are errors."""
+    """A whole number within limits, such as 5000 or 5k. Other numbers are errors."""
 
 
 class NumberRange(_Number, click.FloatRange):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
-from strakes.base.units import KIB, format_value, parse_bytes
+from strakes.base.units import KIB, format_value, parse_bytes, parse_count
 from strakes.model.record import Record
 
 # Lowest load limits that --impact accepts. With lower ones, even the smallest study would take too long.
@@ -55,8 +55,8 @@ def parse_impact(limits: Sequence[str]) -> Impact:
         least, in_words = (LEAST_OPERATIONS_PER_S, "5 ops/s") if of_operations else (LEAST_BYTES_PER_S, "256 KiB/s")
         try:
             number = form["number"] if form else text
-            rate = float(number if of_operations else parse_bytes(number)) if form else math.nan
-        except (BadInputError, ValueError):
+            rate = float((parse_count if of_operations else parse_bytes)(number)) if form else math.nan
+        except BadInputError:
             rate = math.nan
         if not math.isfinite(rate):
             raise BadInputError(f"not a limit: {text!r}", remedy="Write, for example, 200MiB/s or 5000ops/s.")

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import read_toml
-from strakes.base.units import parse_bytes, parse_rate
+from strakes.base.units import parse_bytes, parse_count, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
@@ -110,8 +110,8 @@ def _amount(value: Any, kind: str, key: str, where: str) -> float:
         if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'
             raise BadInputError(f"a rate needs a unit: {value!r}", remedy=remedy)
-        if isinstance(value, str) and kind in _PARSERS:
-            value = _PARSERS[kind](value)
+        if isinstance(value, str):
+            value = _PARSERS.get(kind, parse_count)(value)
     except BadInputError as error:
         raise BadInputError(f"{key}: {error.what}", where=where, remedy=error.remedy) from error
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:

@@ -210,7 +210,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
     for cell in portrait.skipped:
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
-        clause = _CLAUSE.split(gettext(cell.reason))[0]
+        clause = gettext(_CLAUSE.split(gettext(cell.reason))[0])
         settings.setdefault(clause, {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
     for clause, names in settings.items():
         title = gettext(", ").join(names)
@@ -231,7 +231,8 @@ def _setting(name: str, level: Setting) -> str:
     text = level_of(name, level)
     if name.endswith("_bytes") or name in ("io", "on"):
         return text
-    return f"{text} {label_of(name)}" if isinstance(level, str) else f"{label_of(name)} {text}"
+    first, second = (text, label_of(name)) if isinstance(level, str) else (label_of(name), text)
+    return gettext("{first} {second}", first=first, second=second)
 
 
 def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:

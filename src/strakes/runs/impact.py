@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
+from strakes.base.language import gettext
 from strakes.base.units import KIB, format_value, parse_bytes, parse_count
 from strakes.model.record import Record
 
@@ -35,7 +36,7 @@ class Impact(Record):
         limits = [] if self.bytes_per_s is None else [format_value(self.bytes_per_s, "B/s")]
         limits += [] if self.operations_per_s is None else [format_value(self.operations_per_s, "op/s")]
         limits += [] if self.share == 1.0 else [f"a share of 1/{1 / self.share:.3g} of the time"]
-        return " and ".join(limits) or "no limit"
+        return gettext(" and ").join(limits) or gettext("no limit")
 
 
 UNLIMITED = Impact()

@@ -95,8 +95,6 @@ class Overview(Study):
     ) -> Cell | SkippedCell:
         ranks = ranks or context.team
         each = total // ranks
-        if FEWEST_CALLS * size > each or each % size:
-            return self.skipped(context.too_little(FEWEST_CALLS * size, ranks), transfer_bytes=size)
         settings: dict[str, Setting] = {
             "transfer_bytes": size,
             "ranks": ranks,
@@ -104,6 +102,8 @@ class Overview(Study):
             "io": "direct" if direct else "buffered",
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
+        if FEWEST_CALLS * size > each or each % size:
+            return self.skipped(context.too_little(FEWEST_CALLS * size, ranks), **settings)
         if access == "strided":
             phases = context.write_and_read(size, size, files, access, each // size, direct=direct)
         else:

@@ -34,6 +34,7 @@ Cells = Iterable[Cell | SkippedCell]
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
+MORE_BUDGET = "a larger --budget is needed"
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")

@@ -9,6 +9,7 @@ from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.model.cell import Cell
 from strakes.runs.records import CellSkipped, DirectoryPlaced, LayoutGiven
 from strakes.studies.measure_directories import prepare, try_place
+from strakes.studies.study import MORE_BUDGET
 from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
@@ -88,7 +89,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
-        return "a larger --budget is needed: placing the directories of this cell takes too long"
+        return f"{MORE_BUDGET}: placing the directories of this cell takes too long"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
     stays = bool(cell.place.kept and cell.place.placement)
     if wish not in refused or (stays and not refused[wish]):

@@ -14,7 +14,7 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import SkippedCell
 from strakes.runs.choice import processes
 from strakes.runs.launch import Launch
-from strakes.studies.study import Context, Pilot
+from strakes.studies.study import MORE_BUDGET, Context, Pilot
 from strakes.survey.amounts import (
     LONG_ENOUGH_MEMORY_S,
     LONG_ENOUGH_S,
@@ -229,7 +229,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 def why_left_out(context: Context) -> str:
     """Return the text that explains why less important measurements are left out."""
-    return f"a larger --budget is needed: more important cells take {format_seconds(context.phase_s)} per phase"
+    return f"{MORE_BUDGET}: more important cells take {format_seconds(context.phase_s)} per phase"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:

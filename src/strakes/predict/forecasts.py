@@ -13,6 +13,7 @@ from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.inputs import file_system_of
 from strakes.predict.levels import PART_NAMES, FigureLevels, Scale
 from strakes.predict.model import COVERAGE, Forecast, Model
+from strakes.report.facts import heading_of
 from strakes.runs.run import Run
 
 
@@ -64,8 +65,8 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
     notes += [
         f"The limit stated for {PART_NAMES[part]} is not used: a measured rate is higher." for part in evidence.limits
     ]
-    if figure.outermost.from_cache:
-        notes.append("This node's memory answered calls, so the forecast is valid only for recently used data.")
+    if figure.outermost.caution:
+        notes.append(f"{heading_of(figure.outermost.caution)}.")
     if model.transient:
         notes.append(
             "Small sizes are not used: growth beyond them is steeper than linear, as caches or a warm-up cause it."

@@ -15,10 +15,12 @@ from strakes.model.portrait import Setting
 from strakes.model.results import Measured
 from strakes.model.sample import Sample, sample_named
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
+from strakes.report.facts import caution_of
 from strakes.runs.records import Visit
 from strakes.runs.run import Run, told_as_damage
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_build import results_of
+from strakes.survey.analysis_warnings import run_warnings
 
 # Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
@@ -38,11 +40,13 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
             raise BadInputError("a run of strakes tune has no figures for a forecast", where=run.id, remedy=remedy)
         with told_as_damage(run):
             measures = {cell.measure_id(each.suffix): (cell, each) for cell in run.cells for each in cell.measures}
+            results = results_of(run)
+            warnings = () if run.manifest["options"].get("imported") else run_warnings(run, results)
             device = str((run.facts.get("block_device") or {}).get("name", ""))
             visits: dict[str, list[Visit]] = defaultdict(list)
             for visit in run.visits:
                 visits[visit.cell].append(visit)
-            for measured in results_of(run).measured:
+            for measured in results.measured:
                 if measured.is_side or measured.id not in measures or not measured.observations:
                     continue
                 cell, phase = measures[measured.id][0], measures[measured.id][1].phase
@@ -50,6 +54,8 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 level, apart = told(measured)
                 if level is None:
                     continue
+                codes = {warning.code for warning in warnings if measured.id in warning.cells}
+                level = replace(level, caution=caution_of(codes))
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
                 levels[figure].setdefault(level.scale, []).append(level)

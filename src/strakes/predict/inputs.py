@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
 from strakes.runs.run import Run
-from strakes.survey.analysis_warnings import load_before
+from strakes.survey.analysis_build import results_of
+from strakes.survey.analysis_warnings import load_before, memory_warnings
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ def file_system_of(run: Run) -> MeasuredFileSystem:
 def described(run: Run) -> str:
     """Return a line on a run: its id, its directories, and the load of its node before it began."""
     load = "".join(f"; load average {load:.1f} before it" for load in run.environment.get("load_average", ())[:1])
-    busy = load_before(run.environment, run.facts.get("others_busy"))
-    sentences = (f"{one.text} {one.remedy}" for one in busy)
+    seen = load_before(run.environment, run.facts.get("others_busy"))
+    seen += [one for one in memory_warnings(results_of(run)) if one.code in ("memory-file-system", "cache-below")]
+    sentences = (f"{one.text} {one.remedy}" for one in seen)
     return " ".join([f"From the run {run.id} on {run.directories}{load}.", *sentences])
 
 

@@ -81,7 +81,8 @@ class MeasuredLevel:
 
     ``log_value``: natural logarithm of the median of ``runs`` runs. ``log_error``: standard error of ``log_value``, 0
     for a single run. ``busy``: component -> busy share (0 to 1). ``from_cache``: clients' caches answered.
-    ``requests``: requests to metadata servers per operation, None if unknown.
+    ``requests``: requests to metadata servers per operation, None if unknown. ``caution``: text if the value is or may
+    be that of this node's memory.
     """
 
     scale: Scale
@@ -91,6 +92,7 @@ class MeasuredLevel:
     from_cache: bool = False
     requests: float | None = None
     runs: int = 1
+    caution: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from strakes.base.language import gettext
@@ -32,10 +33,12 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Caution on values from this node's page cache -> codes of the warnings that cause the caution.
+# Caution on values of this node's page cache -> codes of the warnings that cause the caution.
+_UNSYNCED = "perhaps still in this node's memory"
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
     "perhaps from this node's memory": {"cache-below", "cache-unseen"},
+    _UNSYNCED: {"unsynced"},
 }
 
 
@@ -46,8 +49,20 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
-    codes = {code for cell in portrait.cells if cell.id in cells for code in cell.warnings}
+    return caution_of({code for cell in portrait.cells if cell.id in cells for code in cell.warnings})
+
+
+def caution_of(codes: AbstractSet[str]) -> str:
+    """Return the caution that warnings with these codes cause, or ""."""
     return next((gettext(text) for text, shown_by in _MEMORY.items() if codes & shown_by), "")
+
+
+def heading_of(source: str) -> str:
+    """Return a caution as a sentence that says for which data the values are valid."""
+    message = "{source}: valid only for data that the node has just used"
+    if source == gettext(_UNSYNCED):
+        message = "{source}: valid only for amounts of data that fit there"
+    return gettext(message, source=source[:1].upper() + source[1:])
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:

@@ -20,6 +20,7 @@ from strakes.report.facts import (
     created,
     ended_early,
     felt_by_others,
+    heading_of,
     headlines_of,
     no_headline,
     sides_of,
@@ -141,10 +142,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
     for before, source in zip(["", *sources], sources, strict=False):
-        text = gettext(
-            "{source}: valid only for data that the node has just used", source=source[:1].upper() + source[1:]
-        )
-        lines = wrap(text, width - 2) if source != before else []
+        lines = wrap(heading_of(source), width - 2) if source != before else []
         yield list(_plain(*(f"  {line}" for line in lines), style="yellow"))
 
 

@@ -35,6 +35,7 @@ WARNINGS: Mapping[str, str] = {
     "service-interrupted": "The service was interrupted",
     "setting-differs": "The setting in effect is not the requested one",
     "short-phases": "Phases were too short for a sustained rate",
+    "unsynced": "Writes: not synced, so memory may still have held the data",
     "target-unlike": "One target is unlike the others",
 }
 

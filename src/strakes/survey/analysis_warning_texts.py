@@ -15,6 +15,7 @@ TEXTS: Mapping[str, str] = {
     "O_DIRECT.",
     "cache-unseen": "{file_system} also keeps data in {cache}: it is not known how many of the reads this cache "
     "answered.",
+    "unsynced": "Nothing was synced at the end of {phases}: the data may still have been in this node's memory.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
     "few-runs": "Only {runs} of the three runs that an interval needs.",
     "background-load": "Other programs kept the {processors} processors of this node {share} busy before the run "
@@ -66,6 +67,7 @@ REMEDIES: Mapping[str, str] = {
     "cache-below": _ON_STORAGE,
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
     "--servers lets the servers count their reads.",
+    "unsynced": 'Sync at the end of the write: ior -e, or sync = "fsync" in a plan.',
     "target-unlike": "Look at these targets with strakes target DIR. Measure again when they are like the others, or "
     "mention the difference with the figures.",
     "server-unlike": "Look at the disks, the network and the other load of this server; strakes study "

@@ -12,7 +12,7 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
 from strakes.base.units import format_bytes, format_seconds, parse_bytes
-from strakes.model.phases import TransferPhase
+from strakes.model.phases import StreamPhase, TransferPhase
 from strakes.model.portrait import RunWarning
 from strakes.model.record import to_record
 from strakes.model.results import Measured, Observation, Results
@@ -55,9 +55,9 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
     """Return all warnings on a run, most important first."""
     environment = run.environment
     return [
-        *_file_system(results),
+        *memory_warnings(results),
         *_limits(run, results),
-        *_cache(results),
+        *_unsynced(run, results),
         *amount_warnings(results),
         *_few_runs(results),
         *_hints(results),
@@ -84,6 +84,11 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
     if share <= BUSY_CPU_SHARE:
         return []
     return [warning("background-load", processors=cpus, share=_percent(share), load=load)]
+
+
+def memory_warnings(results: Results) -> list[RunWarning]:
+    """Return the warnings on reads that memory answered, or may have answered. Every kind of run uses these."""
+    return [*_file_system(results), *_cache(results)]
 
 
 def _file_system(results: Results) -> Iterator[RunWarning]:
@@ -281,20 +286,41 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
         with suppress(BadInputError):
             least[operation] = parse_bytes(client.get(f"llite.hybrid_io_{operation}_threshold_bytes", ""))
     cells = [
-        f"{cell.key}:{measure.suffix}"
-        for cell in run.cells
-        for measure in cell.measures
-        for phase in cell.plan.phases
-        if measure.phase == phase.name
-        and not measure.is_side
-        and isinstance(phase, TransferPhase)
+        identifier
+        for identifier, phase in _buffered(run)
         # Access through mmap makes no calls of read or write.
-        and not (phase.direct or phase.backend == "mmap")
+        if isinstance(phase, TransferPhase)
+        and phase.backend != "mmap"
         and phase.transfer_bytes >= least.get(phase.operation, math.inf)
     ]
     if cells:
         sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in least.items())
         yield warning("hybrid-io", cells, sizes=sizes)
+
+
+def _unsynced(run: Run, results: Results) -> Iterator[RunWarning]:
+    file_system = str(results.facts.get("file_system", ""))
+    if file_system in MEMORY_FILE_SYSTEMS or file_system.startswith("nfs"):  # NFS writes the data back in close(2).
+        return
+    written = {
+        identifier: phase.name
+        for identifier, phase in _buffered(run)
+        if phase.operation == "write" and phase.sync in ("none", "close") and phase.backend != "s3"
+    }
+    if written:
+        yield warning("unsynced", list(written), phases=", ".join(dict.fromkeys(written.values())))
+
+
+def _buffered(run: Run) -> list[tuple[str, TransferPhase | StreamPhase]]:
+    """Return the phases that move data through the page cache, each with the id of its measure."""
+    return [
+        (cell.measure_id(measure.suffix), phase)
+        for cell in run.cells
+        for measure in cell.measures
+        for phase, _ in cell.plan.each()
+        if isinstance(phase, TransferPhase | StreamPhase) and measure.phase == phase.name
+        if not measure.is_side and not phase.direct
+    ]
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:

@@ -9,14 +9,16 @@ from dataclasses import replace
 from strakes.base.units import counted, format_bytes
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import CellEstimate, Figure, Finding, Headline, Point, Portrait, RunWarning, Series
+from strakes.model.results import Measured, Observation, Results
 from strakes.report.numbers import level_of
 from strakes.runs.run import Run
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.stats.interval import median, median_interval
-from strakes.survey.analysis_warnings import load_before, unread_servers
+from strakes.survey.analysis_warnings import load_before, memory_warnings, unread_servers
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.tuning.trial import not_tried_of
+from strakes.tuning.tune_offers import INTERFACE, INTERFACES
 from strakes.tuning.tune_plans import phase_name
 from strakes.tuning.tune_words import named, typed
 
@@ -24,7 +26,13 @@ from strakes.tuning.tune_words import named, typed
 def tuned_portrait(run: Run) -> Portrait:
     """Return the report of a search. Raises BadInputError if the search ended before its first trial."""
     outcome = outcome_of(run)
-    confirmed, levels = _confirmed(outcome), _levels(outcome)
+    measured, levels = _confirmed(outcome), _levels(outcome)
+    memory = memory_warnings(Results(tuple(measured), outcome.search.rules.confidence, run.facts))
+    confirmed = [
+        replace(one.estimate, warnings=tuple(dict.fromkeys(each.code for each in memory if one.id in each.cells)))
+        for one in measured
+        if one.estimate is not None
+    ]
     keys = ("id", "kind", "name", "created", "status", "command", "options")
     facts = {key: run.manifest[key] for key in keys if key in run.manifest}
     return Portrait(
@@ -37,7 +45,7 @@ def tuned_portrait(run: Run) -> Portrait:
         findings=(_gain(outcome, confirmed), _what_mattered(outcome, levels)),
         answers=_answers(confirmed, typed(outcome.changes)),
         figures=tuple(_figures(confirmed, levels)),
-        warnings=(*load_before(run.environment), *unread_servers(run), *_warnings(outcome)),
+        warnings=(*load_before(run.environment), *memory, *unread_servers(run), *_warnings(outcome)),
         skipped=(),
         reproduce=(str(run.manifest["options"]["command"]), f"strakes report {run.id}"),
     )
@@ -53,22 +61,34 @@ def _scope(outcome: TuningOutcome) -> str:
     )
 
 
-def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
+def _confirmed(outcome: TuningOutcome) -> list[Measured]:
     cells = []
     confidence = outcome.search.rules.confidence
-    for name in map(phase_name, outcome.app.phases):
+    for phase in outcome.app.phases:
+        name = phase_name(phase)
         for which, point in (("default", outcome.search.space.default), ("best", outcome.search.best)):
-            fresh = [visit.sample(name) for visit in outcome.visits_of(point) if not visit.is_measurement]
-            values = tuple(sample.bytes_per_s for sample in fresh if sample is not None)
-            if not values:
+            fresh = [visit for visit in outcome.visits_of(point) if not visit.is_measurement]
+            seen = tuple(
+                Observation(
+                    visit.block, "measure", sample.bytes_per_s, sample, visit.servers, visit.started_unix_s or 0.0
+                )
+                for visit in fresh
+                if (sample := visit.sample(name)) is not None
+            )
+            if not seen:
                 continue
-            settings = {"phase": name, "which": which, **outcome.search.space.settings(point)}
+            values = tuple(one.value for one in seen)
+            levels = outcome.search.space.settings(point)
+            settings = {"phase": name, "which": which, **levels}
             interval = median_interval(values, confidence)
             low, high = (interval.low, interval.high) if interval else (None, None)
             identifier, runs = f"{KIND}/{which}:{name}", len(values)
-            cells.append(
-                CellEstimate(identifier, KIND, settings, median(values), low, high, confidence, runs, "B/s", values)
+            estimate = CellEstimate(
+                identifier, KIND, settings, median(values), low, high, confidence, runs, "B/s", values
             )
+            _, direct, _ = INTERFACES.get(str(levels.get(INTERFACE)), ("", False, 1))
+            did = {"operation": phase.operation, "io": "direct" if direct else "buffered"}
+            cells.append(Measured(identifier, KIND, settings | did, "B/s", seen, estimate))
     return cells
 
 

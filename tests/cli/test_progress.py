@@ -16,6 +16,7 @@ from strakes.cli.progress import LiveProgress
 def work(progress: LiveProgress) -> None:
     with progress:
         progress.start(total_s=120.0)
+        progress.resumed(30.0)
         progress.update("open-close: 2 ranks", 0.25, "1.1 M op/s so far")
         progress.note("the page cache could not be dropped")
 
@@ -25,7 +26,7 @@ def test_a_log_file_gets_plain_lines_unless_quiet(quiet: bool, monkeypatch: pyte
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     work(LiveProgress(quiet=quiet, stream=stream))
-    line = " 25 %  0:00:00 of 0:02:00, 0:01:59 left  open-close: 2 ranks  1.1 M op/s so far\n"
+    line = " 25 %  0:00:30 of 0:02:00, 0:01:29 left  open-close: 2 ranks  1.1 M op/s so far\n"
     assert stream.getvalue() == ("" if quiet else f"{line}the page cache could not be dropped\n")
 
 

@@ -224,7 +224,8 @@ def test_each_difference_is_noted_once() -> None:
         ("mdtest", "-n 1 -M", "-M", "--help"),
         ("mdtest", "-n 1 --dataPacketType=timestamp -Y", "-Y", "-y instead"),
         ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
-        ("ior", "file", "'file'", "--help"),
+        ("ior", "-t 1m -n 4", "'4'", "such as -n 4 and --budget 60s, go before the word ior"),
+        ("ior", "--budget 5s", "--budget", "before the word ior"),
     ],
 )
 def test_an_unknown_or_unsupported_option_is_refused_with_the_nearest_one(

@@ -45,6 +45,9 @@ class Silent:
     def update(self, text: str, fraction: float, detail: str) -> None:
         pass
 
+    def resumed(self, spent_s: float) -> None:
+        """Show nothing."""
+
     def note(self, text: str) -> None:
         pass
 

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from strakes.base.errors import InterruptedByUser
-from strakes.base.foreign_text import command_line
+from strakes.base.foreign_text import command_line, shell_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, prints_summary, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.cli.say import say_text
+from strakes.cli.say import remark, say_text
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
 from strakes.survey.request import Request
+from strakes.targets.marker import WORKSPACE_PREFIX
 from strakes.tuning.portraits import build_portrait
 
 if TYPE_CHECKING:
@@ -105,7 +106,12 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
-        return store.open(work(request, store, progress).id)
+        run = store.open(work(request, store, progress).id)
+    for place, end in ((request.directory, ""), (getattr(request, "against", None), ".against")):
+        if request.keep and place:
+            kept, later = place / f"{WORKSPACE_PREFIX}{run.id}{end}", shell_line(["strakes", "clean", str(place)])
+            remark(f"the files of the last trial are kept in {kept}; to remove them: {later}")
+    return run
 
 
 def analyse(run: Run) -> Portrait:

@@ -46,6 +46,10 @@ class LiveProgress:
             self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
             self._live.start()
 
+    def resumed(self, spent_s: float) -> None:
+        """Count the seconds that the run took before it was interrupted."""
+        self._started -= spent_s
+
     def update(self, text: str, fraction: float, detail: str = "") -> None:
         """Show the current measurement, the completed fraction (0 to 1) and a detail. Cheap to call often."""
         self._texts = [line for line in (text, detail) if line]

@@ -18,7 +18,7 @@ from strakes.cli.say import say
 if TYPE_CHECKING:
     from strakes.survey.request import Request
 
-TOOLS = ("ior", "mdtest", "io500")
+TOOLS = frozenset({"ior", "mdtest", "io500"})
 
 
 class _RunOrTool(click.Command):
@@ -29,9 +29,13 @@ class _RunOrTool(click.Command):
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
             place += 2 if args[place] in takes else 1
-        tool = args[place].rpartition("/")[2].lower() if place < len(args) else ""
-        if tool in TOOLS:
-            args = [*args[:place], "--", tool, *args[place + 1 :]]
+        words = [word.rpartition("/")[2].lower() for word in args[place:]]
+        if words and words[0] in TOOLS:
+            args = [*args[:place], "--", words[0], *args[place + 1 :]]
+        elif not TOOLS.isdisjoint(words):
+            from strakes.interop.command_options import refuse_launcher
+
+            refuse_launcher(args[:place], args[place:], next(at for at, word in enumerate(words) if word in TOOLS))
         return super().parse_args(ctx, args)
 
 

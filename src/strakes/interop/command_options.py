@@ -24,6 +24,10 @@ Fate = Literal["used", "quiet", "noted", "refused"]
 DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
 # Minimum similarity of a suggested word. ior-rnd and ior-hard have 80 %, and a wrong suggestion is worse than none.
 NEAR = 0.85
+_ORDER = (
+    "Options of strakes, such as -n 4 and --budget 60s, go before the word {tool}. For those of {tool}, see: "
+    "strakes run {tool} --help"
+)
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
@@ -181,7 +185,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
         takes = f"needs a value ({option.words})" if option.takes else "takes no value"
         raise wrong(tool, f"{shown(error.opt)} {takes}") from error
     if rest:
-        raise wrong(tool, f"{rest[0]!r} is not an option of {tool}", remedy=f"See: strakes run {tool} --help")
+        raise wrong(tool, f"{rest[0]!r} is not an option of {tool}", remedy=_ORDER.format(tool=tool))
     for name, value in found:
         yield name.lstrip("-"), value if name.startswith("--") else value.removeprefix("=")
 
@@ -193,7 +197,7 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
     other_case = name.swapcase()
     near = other_case if other_case in usable else nearest_word(name, usable, cutoff=NEAR)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
-    return wrong(tool, f"unknown option {word}", remedy=f"{nearest}For all options, see: strakes run {tool} --help")
+    return wrong(tool, f"unknown option {word}", remedy=nearest + _ORDER.format(tool=tool))
 
 
 def shown(name: str) -> str:
@@ -234,6 +238,26 @@ def bytes_of_ior(text: str) -> int:
     (4194304, 65536, 47008)
     """
     return parse_bytes(re.sub(r"(?i)(?<=[kmgt])b$", "", text))
+
+
+# Programs that start the ranks of an MPI program, and their options for the number of ranks.
+_LAUNCHERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "aprun", "jsrun", "ibrun"})
+_RANKS = re.compile(r"(?:^| )(?:-np?|-c|--np|--ntasks)[ =]?([0-9]+)\b")
+
+
+def refuse_launcher(before: Sequence[str], words: Sequence[str], at: int) -> None:
+    """Raise BadInputError if ``words`` begin with a launcher. ``at``: place of the tool. ``before``: strakes' options.
+
+    >>> refuse_launcher(["-q"], "mpirun -np 4 ior -F".split(), 3)
+    Traceback (most recent call last):
+    strakes.base.errors.BadInputError: strakes starts the ranks itself; where: mpirun; next: strakes run -q -n 4 ior -F
+    """
+    launcher = words[0].rpartition("/")[2]
+    if launcher in _LAUNCHERS:
+        found = _RANKS.search(" ".join(words[1:at]))
+        own = () if {"-n", "--ranks"} & {*before} else ("-n", found[1] if found else "RANKS")
+        remedy = shlex.join(["strakes", "run", *before, *own, words[at].rpartition("/")[2].lower(), *words[at + 1 :]])
+        raise BadInputError("strakes starts the ranks itself", where=launcher, remedy=remedy)
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:

@@ -114,5 +114,8 @@ class ProgressDisplay(Protocol):
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Show the current measurement, the completed share (0 to 1), and the preliminary results."""
 
+    def resumed(self, spent_s: float) -> None:
+        """Count the seconds that the run took before it was interrupted."""
+
     def note(self, text: str) -> None:
         """Show a sentence that stays on the screen."""

@@ -98,6 +98,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
                 with interrupts_deferred():
                     beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
                 neighbour = stack.enter_context(neighbour_in(request.neighbour_s, beside, writer))
+            progress.resumed(spent_s)
             session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits, neighbour)
             facts = gather_facts(session)
             note_trouble(session, "before")

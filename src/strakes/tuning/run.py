@@ -79,6 +79,7 @@ class _Session:
         self.cells = {cell.key: cell for cell in writer.run.cells}
         looked = time.monotonic()
         self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
+        progress.resumed(self.spent_before_s)
         progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
         self.bench = Bench(request.app, space, scale, site)

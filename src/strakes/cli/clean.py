@@ -37,6 +37,6 @@ def command(
         ("could not be removed", report.left),
     ):
         lines += [f"{label}: {entry.path}: {entry.why}" for entry in entries]
-    for line in lines or [f"No files of strakes in {directory}."]:
+    for line in lines or [f"There are no files of strakes in the directory {directory}"]:
         say(line)
     return status

@@ -44,7 +44,11 @@ def _how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return the remedy of an error, and how to install those of the named launchers that this machine lacks."""
+    """Return the remedy of an error, with the commands to build strakes again and to install the launchers it names."""
+    from strakes.runs.mpi_family import BUILD_AGAIN
+
+    if BUILD_AGAIN:
+        remedy = remedy.replace("build strakes again", f"build strakes again: {BUILD_AGAIN}")
     named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
     ways = {each: way for each in LAUNCHERS if each in named and (way := _how_to_get(each))}
     return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])

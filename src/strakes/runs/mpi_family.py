@@ -24,10 +24,11 @@ Family = Literal["mpich", "openmpi"]
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
 _PIP = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
-# In a checkout, removing strakes.stamp makes ./strakes build the engine again. Wheels contain no engine for MPI.
+# In a checkout, removing strakes.stamp makes ./strakes build the engine again. "" in a wheel, which has no MPI engine.
+BUILD_AGAIN = f"rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor" if (_CHECKOUT / "dev").is_file() else ""
 GET_MPI = (
-    f"run {_PIP} 'mpich>=5' && rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor, or {_BUILD}"
-    if (_CHECKOUT / "dev").is_file()
+    f"run {_PIP} 'mpich>=5' && {BUILD_AGAIN}, or {_BUILD}"
+    if BUILD_AGAIN
     else f"install strakes from its source instead of a wheel, which has no engine for MPI, and {_BUILD}"
 )
 _NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import typed_seconds
-from strakes.runs.choice import engine_for
+from strakes.runs.choice import engine_for, with_launcher
 from strakes.runs.messages import Hello
 from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
@@ -123,6 +123,7 @@ def _require_libcephfs(request: Request, hello: Hello) -> None:
     from strakes.targets.ceph_tool import inside
 
     if why := hello.absent.get("cephfs"):
-        raise EnvironmentLacksError("the engine cannot use libcephfs", why=why["why"], remedy=why["remedy"])
+        remedy = with_launcher(why["remedy"])
+        raise EnvironmentLacksError("the engine cannot use libcephfs", why=why["why"], remedy=remedy)
     for directory in filter(None, (request.directory, request.against)):
         inside(directory)

@@ -40,12 +40,15 @@ def figure(
 ) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
-    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1".
+    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1". FIGURE alone is that
+    of the latest run.
     """
     from strakes.report.static_figure import find_figure, name_figures, write_figure
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
+    if name is None and run[:1].isalpha() and not run.startswith("latest"):  # ids of runs begin with the date
+        run, name = "latest", run
     portrait = build_portrait(Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():

@@ -212,7 +212,7 @@ def report_command(
     levels: Levels,
     store: StoreDirectory,
     since: float = option("Report on the last TIME.", type=SECONDS, default="30d"),
-    html: Output = option("Write the page to FILE.", type=OUTPUT, default="watch.html"),
+    html: Output = option("Write the page to FILE.", "-o", "--html", type=OUTPUT, default="watch.html"),
 ) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
 

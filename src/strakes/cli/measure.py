@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from strakes.base.errors import InterruptedByUser
+from strakes.base.errors import EnvironmentLacksError, InterruptedByUser
 from strakes.base.foreign_text import command_line, shell_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, prints_summary, write_json
@@ -75,22 +75,27 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     """
     from strakes.report.summary import render_summary
 
+    complete = f"The run is complete; write its report with: strakes report {run.id}"
     try:
         with english():  # programs read the findings, so they are always in English
-            in_english = analyse(run)
+            in_english = build_portrait(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
-        printed, written = prints_summary(report.json, report.html), None
+        printed, written, findings = prints_summary(report.json, report.html), None, asdict(in_english)
         try:
-            write_json(report.json, asdict(in_english))
+            write_json(report.json, findings)
+            run.write_findings(findings)
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
         finally:  # print the findings even without the report
             if printed:
                 say_text(render_summary(portrait, written))
+    except EnvironmentLacksError as error:
+        if str(run.path) in error.where:  # the store is full, for example
+            error.remedy = f"Free some space there. {complete}"
+        raise
     except KeyboardInterrupt:
-        remedy = f"The run is complete; write its report with: strakes report {run.id}"
-        raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
+        raise InterruptedByUser("interrupted while the report was written", remedy=complete) from None
     return printed
 
 

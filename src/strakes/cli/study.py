@@ -12,6 +12,7 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
+from strakes.base.units import typed_seconds
 from strakes.cli.fault_options import FaultOptions
 from strakes.cli.options import (
     DIRECTORY,
@@ -28,7 +29,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import say, say_sentence, say_text
+from strakes.cli.say import remark, say, say_sentence, say_text
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
@@ -152,13 +153,16 @@ def reproduce(
         why = "one of its studies lets a population of files grow, which cannot alternate"
         raise BadInputError(f"{chosen.name} cannot alternate between two directories", why=why, remedy=remedy)
     done: list[tuple[Portrait, Run, Output | None]] = []
-    began = time.monotonic()
-    for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
+    began, parts = time.monotonic(), list(filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)))
+    if sampling.budget_s < (least_s := len(parts) * _LEAST_S):
+        given, least = typed_seconds(sampling.budget_s), typed_seconds(least_s)
+        remark(f"--budget {given} is too short for {chosen.name}: expect about {least}, more on a slow file system")
+    for names in parts:
         is_population = names == (chosen.grown,)
         left_s = sampling.budget_s - (time.monotonic() - began)
         part = replace(
             sampling,
-            budget_s=_SHARE_OF_POPULATION * sampling.budget_s if is_population else max(_LEAST_S, left_s),
+            budget_s=max(_LEAST_S, _SHARE_OF_POPULATION * sampling.budget_s if is_population else left_s),
             html=None if is_population else sampling.html,
         )
         studies = tuple(study_named(name) if against is None else Pair(study_named(name)) for name in names)

@@ -236,7 +236,10 @@ def _level(
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
-    reason = f"the smallest that is good enough{about} ({answer.grade})"
+    unclear = {one.measure for one in answer.others if one.grade == "undecided"}
+    smaller = [_text(factor, cell) for cell in cells[: cells.index(best)] if cell.id in unclear]
+    more = f"; {' or '.join(smaller)} may be, too" if smaller else ""
+    reason = f"the smallest that is shown to be good enough{about} ({answer.grade}){more}"
     return Choice(phase.name, what, _value(factor, best), _text(factor, best), reason, evidence, gain)
 
 

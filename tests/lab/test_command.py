@@ -46,7 +46,7 @@ def test_a_lab_that_does_not_exist_is_refused_with_the_names_of_the_others(
 ) -> None:
     monkeypatch.setattr("strakes.cli.lab.names", lambda: ("ceph", "disk"))
     assert run(["lab", "down", "dsik"]) == 2
-    assert "the labs are: ceph, disk" in capsys.readouterr().err
+    assert "Did you mean disk?" in capsys.readouterr().err
 
 
 def test_missing_packages_exit_with_3_and_leave_no_files(

@@ -249,11 +249,7 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    """Thread that forwards the output of the child process from a pipe to the original descriptor.
-
-    A hanging child keeps only this pipe open, so readers of the original output still get end of file.
-    """
-
+    # A hanging child keeps only the pipe of this thread open, so readers of the original output still get end of file.
     unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:

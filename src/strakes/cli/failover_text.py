@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_CLIENTS = 10  # Maximum number of rows in a table. Twice as many would fill a terminal of 24 lines.
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
+_SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
 
 
 def print_check(result: Check) -> None:
@@ -32,14 +33,8 @@ def print_check(result: Check) -> None:
         for label, text in lines:
             say(f"  {label:<7} {text}")
         say()
-    states = {
-        "accepts": "accepts it",
-        "refuses": "REFUSES it",
-        "absent": "is not installed",
-        "unable": "could not be asked",
-    }
     for verdict in result.verdicts:
-        say(f"{verdict.program} {states[verdict.state]}")
+        say(f"{verdict.program} {_SAID[verdict.state]}")
         for line in verdict.text.splitlines():
             say(f"    {line}")
     numbers = [counted(result.rules - len(result.passed_over), "rule")]

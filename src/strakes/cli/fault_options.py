@@ -64,17 +64,15 @@ class FaultOptions:
     def require_consent(self, directory: Path) -> None:
         """Raise BadInputError unless the user has agreed to the interruption."""
         if not self.agreed:
-            raise BadInputError(
-                "a drill interrupts the service of everyone who uses this file system",
-                where=str(directory),
-                remedy="To agree, add --yes-this-interrupts-service. To see what would be done, run strakes failover "
-                "drill with --dry-run.",
-            )
+            what = "a drill interrupts the service of everyone who uses this file system"
+            remedy = "To agree, add --yes-this-interrupts-service. For a preview: strakes failover drill --dry-run"
+            raise BadInputError(what, where=str(directory), remedy=remedy)
 
 
 def has_sessions(directory: Path) -> bool:
     """Return whether clients in ``directory`` can be libcephfs sessions. On CephFS, print why if they cannot."""
     from strakes.control.fault_cephfs import is_cephfs
+    from strakes.runs.choice import with_launcher
     from strakes.runs.engine import LocalEngine
 
     if not is_cephfs(directory):
@@ -82,6 +80,6 @@ def has_sessions(directory: Path) -> bool:
     with LocalEngine() as engine:
         absence = engine.start().absent.get("cephfs")
     if absence is not None:
-        reason = f"{absence['why']}. {absence['remedy']}"
+        reason = f"{absence['why']}. {with_launcher(absence['remedy'])}"
         remark(f"the clients are threads on one mount, so the servers see a single client: {reason}")
     return absence is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, StrakesError, did_you_mean
 from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
@@ -26,7 +26,7 @@ class _UpGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in KINDS:
-            raise click.UsageError(f"no such kind of lab: {cmd_name}; the kinds are {', '.join(KINDS)}", ctx)
+            raise click.UsageError(f"no such kind of lab: {cmd_name}. {did_you_mean(cmd_name, KINDS)}", ctx)
         return _up_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -123,8 +123,8 @@ def down_command(
     known = names()
     labs: Sequence[str] = known if name is None else (name,)
     if name is not None and name not in known:
-        why = f"the labs are: {', '.join(known)}" if known else "there is no lab"
-        raise BadInputError(f"no lab is named {name}", why=why, remedy="List the labs: strakes lab status")
+        remedy = did_you_mean(name, known, "List the labs: strakes lab status")
+        raise BadInputError(f"no lab is named {name}", remedy=remedy)
     if len(labs) > 1 and not every:
         remedy = "Give the NAME of one of them, or --all."
         raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)
@@ -184,8 +184,6 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
 
 
 def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
-    """Return the option type for texts such as ID=IOPS: the number of a server and the limit for it."""
-
     def read(text: str) -> tuple[int, int]:
         number, _, limit = text.partition("=")
         if not (number.isdecimal() and limit.isdecimal()):

@@ -189,10 +189,6 @@ def _open_standard_files() -> None:
 
 
 def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
-    """Return the directory in a command line, the trouble with its servers, and a remedy. Accesses no mount.
-
-    The trouble covers every word of the command line that is a path outside the root file system.
-    """
     from strakes.runs.watchdog import advice
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
@@ -274,10 +270,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_limits() -> None:
-    """Raise EnvironmentLacksError if a limit on address space, stack, file size or open files is too low.
-
-    With too little memory, OpenBLAS hangs. With too few descriptors, files could not be removed after a run.
-    """
+    # With too little memory, OpenBLAS hangs. With too few descriptors, files could not be removed after a run.
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "too little address space for strakes", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
         (resource.RLIMIT_NOFILE, "too few open files are allowed for strakes", 1, _LEAST_OPEN_FILES, "n"),
@@ -378,7 +371,6 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    """Return the error to print for a system error that is not a bug in strakes; None for all others."""
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
@@ -397,7 +389,6 @@ def _nobody_reads_stdout() -> bool:
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to /dev/null, so that the interpreter's last flush cannot fail."""
-    null = os.open(os.devnull, os.O_WRONLY)
+    null = os.open(os.devnull, os.O_WRONLY)  # the interpreter's last flush cannot fail there
     os.dup2(null, 1)
     os.close(null)

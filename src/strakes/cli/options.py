@@ -180,7 +180,6 @@ def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
 
 
 def _data_per_rank(text: str) -> int:
-    """Parse --data-per-rank. Raises BadInputError, with the nearest valid size, for sizes that plans cannot have."""
     from strakes.studies.study import LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP
 
     size = parse_bytes(text)

@@ -32,10 +32,10 @@ class _RunOrTool(click.Command):
         words = [word.rpartition("/")[2].lower() for word in args[place:]]
         if words and words[0] in TOOLS:
             args = [*args[:place], "--", words[0], *args[place + 1 :]]
-        elif not TOOLS.isdisjoint(words):
+        elif at := next((number for number, word in enumerate(words) if word in TOOLS), 0):
             from strakes.interop.command_options import refuse_launcher
 
-            refuse_launcher(args[:place], args[place:], next(at for at, word in enumerate(words) if word in TOOLS))
+            refuse_launcher(args[:place], args[place:], at)
         return super().parse_args(ctx, args)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from os.path import abspath
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError
 from strakes.cli.options import SECONDS, AsJson, FailOn, Json, argument, command_named, option, write_json
 from strakes.cli.say import print_json, print_table, say, say_sentences
 
@@ -59,10 +59,7 @@ def history(
     conditions = parse_fail_on(fail_on) if fail_on else ()
     name, target = ("", abspath(name)) if "/" in name else (name, "")
     store = Store()
-    left_out: list[StrakesError] = []
-    series = gather(store, name, target, left_out.append)
-    for error in left_out:
-        say(f"left out: {error}", err=True)
+    series = gather(store, name, target, lambda error: say(f"left out: {error}", err=True))
     if not series:
         if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
             what, remedy = f"no run{f' named {name}' if name else ''} is stored", "Make one with strakes survey DIR."

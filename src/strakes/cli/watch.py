@@ -87,7 +87,6 @@ def _runnable(text: str) -> tuple[str, ...]:
 
 
 def _address(metrics: str) -> tuple[str, int]:
-    """Parse [ADDRESS:]PORT. Return address (default: 127.0.0.1) and port. Raises BadInputError for any other form."""
     given, _, port = metrics.rpartition(":")
     remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
@@ -188,10 +187,6 @@ def run_command(
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. If the directory hangs, print a warning, because it may answer later.
-
-    Raises EnvironmentLacksError if the directory answers, but a tool or a server of --servers does not.
-    """
     from strakes.targets.calls import UnansweredError
     from strakes.targets.registry import detect, detect_unanswering
 

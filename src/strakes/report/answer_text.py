@@ -117,11 +117,6 @@ def _others(answer: Answer, best: Sequence[str]) -> str:
 
 
 def _compared(one: Comparison) -> str:
-    """Return a comparison of the chosen option with another as text. The faster option is the subject.
-
-    >>> _compared(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure"))
-    '6 times as fast as 4 KiB [5-7]'
-    """
     message = "{ratio} times as fast as {option} [{low}-{high}]"
     ratio, low, high = one.ratio, one.low, one.high
     if ratio < 1:

@@ -144,7 +144,6 @@ def _have_room(places: Sequence[float]) -> bool:
 
 
 def _nice_places(low: float, high: float) -> list[float]:
-    """Return about six round numbers from ``low`` to ``high``, in steps of 1, 2, 2.5 or 5 times a power of ten."""
     rough = (high - low) / 7 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999)
@@ -152,7 +151,6 @@ def _nice_places(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return round numbers for a log axis: 1, 2, 5 or 1, 3 of each decade if the labels fit, else every n-th decade."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high / low)
     digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)

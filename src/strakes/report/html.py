@@ -97,7 +97,6 @@ def plotly_bundle() -> str:
 
 
 def _drawings(parts: Sequence[Section]) -> str:
-    """Return traces and layouts of all figures as JSON. "<" is escaped: no text can end the script element."""
     drawn = {f"figure-{plot.number}": plot.drawing for part in parts for plot in part.plots}
     drawings = {name: {"data": one.data, "layout": one.layout} for name, one in drawn.items() if one is not None}
     text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -115,7 +114,6 @@ def _visible(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Return a content security policy that allows ``scripts`` (by hash), inline styles and inline images."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     images = "style-src 'unsafe-inline'; img-src data: blob:"

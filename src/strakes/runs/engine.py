@@ -388,7 +388,6 @@ def _own_error(
 
 
 def _directory_of(path: str) -> dict[str, str]:
-    """Return a path as a field of a request. A path that is not valid UTF-8 becomes hexadecimal."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -18,7 +18,7 @@ from strakes.survey.analysis_warnings import load_before, memory_warnings, unrea
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.tuning.trial import not_tried_of
-from strakes.tuning.tune_offers import INTERFACE, INTERFACES
+from strakes.tuning.tune_offers import DIRECT, INTERFACE, URING_DIRECT
 from strakes.tuning.tune_plans import phase_name
 from strakes.tuning.tune_words import named, typed
 
@@ -67,28 +67,22 @@ def _confirmed(outcome: TuningOutcome) -> list[Measured]:
     for phase in outcome.app.phases:
         name = phase_name(phase)
         for which, point in (("default", outcome.search.space.default), ("best", outcome.search.best)):
-            fresh = [visit for visit in outcome.visits_of(point) if not visit.is_measurement]
             seen = tuple(
-                Observation(
-                    visit.block, "measure", sample.bytes_per_s, sample, visit.servers, visit.started_unix_s or 0.0
-                )
-                for visit in fresh
-                if (sample := visit.sample(name)) is not None
+                Observation(one.block, "measure", sample.bytes_per_s, sample, one.servers, one.started_unix_s or 0.0)
+                for one in outcome.visits_of(point)
+                if not one.is_measurement and (sample := one.sample(name)) is not None
             )
             if not seen:
                 continue
-            values = tuple(one.value for one in seen)
-            levels = outcome.search.space.settings(point)
+            values, levels = tuple(one.value for one in seen), outcome.search.space.settings(point)
             settings = {"phase": name, "which": which, **levels}
             interval = median_interval(values, confidence)
             low, high = (interval.low, interval.high) if interval else (None, None)
-            identifier, runs = f"{KIND}/{which}:{name}", len(values)
-            estimate = CellEstimate(
-                identifier, KIND, settings, median(values), low, high, confidence, runs, "B/s", values
-            )
-            _, direct, _ = INTERFACES.get(str(levels.get(INTERFACE)), ("", False, 1))
+            head = f"{KIND}/{which}:{name}", KIND, settings
+            estimate = CellEstimate(*head, median(values), low, high, confidence, len(values), "B/s", values)
+            direct = levels.get(INTERFACE) in (DIRECT, URING_DIRECT)
             did = {"operation": phase.operation, "io": "direct" if direct else "buffered"}
-            cells.append(Measured(identifier, KIND, settings | did, "B/s", seen, estimate))
+            cells.append(Measured(*head[:2], settings | did, "B/s", seen, estimate))
     return cells
 
 

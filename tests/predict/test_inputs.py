@@ -49,8 +49,9 @@ def test_a_run_counts_once_and_an_incomplete_run_gives_a_caution(store_run: Call
 
 
 def test_the_head_of_a_forecast_names_the_run_and_the_load_of_its_node(store_run: Callable[..., Run]) -> None:
-    run = store_run("20260101-000000-busy")
+    run = store_run("20260101-000000-busy", file_system="xfs", block_device={"backing_file": "/image"})
     (run.path / "environment.json").write_text('{"load_average": [17.0], "cpus": 2}')
     head = described(run)
     assert head.startswith("From the run 20260101-000000-busy on ") and "load average 17.0 before it" in head
     assert "Repeat on a quiet machine, where the rates are higher." in head
+    assert "The device is a loop device on the file /image" in head

@@ -18,7 +18,7 @@ from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.analysis_answers import judged
-from studies.world import Rates, answered, cells_of, measured, results_of, visits_of
+from studies.world import Rates, answered, cells_of, measured, results_of, skipped_of, visits_of
 
 
 def finding(study: Study, results: Results, identifier: str) -> Finding:
@@ -107,6 +107,8 @@ def test_all_cells_of_the_overview_move_the_same_amount() -> None:
     assert len({cell.plan.bytes_on_target() for cell in moving}) == 1
     plain = [cell.plan.phases for cell in cells if cell.layout is None]
     assert len(set(plain)) == len(plain)
+    left_out = [one.settings for one in skipped_of(Overview(), phase_s=0.001)]
+    assert len(left_out) > 1 and all(left_out.count(settings) == 1 for settings in left_out)
 
 
 def test_data_per_process_does_not_guess_the_cache_knee() -> None:

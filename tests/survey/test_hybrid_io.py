@@ -1,4 +1,4 @@
-"""The hybrid I/O warning names exactly the cells whose calls it affects."""
+"""The warnings on hybrid I/O and on writes without fsync name exactly the cells that they affect."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import pytest
 
 from strakes.base.units import MIB
+from strakes.interop.command_ior import translate
 from strakes.model.cell import Cell
 from strakes.runs.records import RunEvent, TargetDescribed
+from strakes.studies.plan_run import PlanRun
 from strakes.studies.transfer_size import TransferSize
-from strakes.survey.analysis_warnings import hybrid_io
+from strakes.survey.analysis_warnings import hybrid_io, unsynced
 from studies.world import context
 
 RECORDED = {
@@ -56,3 +58,10 @@ def test_only_buffered_calls_at_or_above_the_thresholds_are_flagged() -> None:
 @pytest.mark.parametrize("client", [{}, {**RECORDED, "llite.hybrid_io": "0"}, {"llite.hybrid_io": "1"}])
 def test_nothing_is_flagged_if_hybrid_io_is_off_or_absent(client: Mapping[str, str]) -> None:
     assert touched(client) == set()
+
+
+@pytest.mark.parametrize(("option", "marked"), [("-w", {"plan:write"}), ("-e", set()), ("-B", set())])
+def test_a_write_that_nothing_syncs_is_marked(option: str, marked: set[str]) -> None:
+    plan = translate([option, "-o", "/tmp/file"], 2, 1).plan
+    run = RunOf(tuple(PlanRun(plan, ("write", "read")).cells(context())), {})  # type: ignore[arg-type]
+    assert {cell for warning in unsynced(run, "xfs") for cell in warning.cells} == marked  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.model.portrait import Portrait
 from strakes.report.facts import facts_of
+from strakes.runs.published import PublishedRun
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.registry import NAMES, studies, study_named
 from strakes.tuning.portraits import build_portrait
@@ -109,6 +110,14 @@ def test_memory_and_a_loop_device_are_not_taken_for_storage(
     facts = {**FACTS, "file_system": file_system, "block_device": device}
     portrait = portrait_of(visits_of(TRANSFERS, flat, 6, 0.01), facts=facts)
     assert {warning.code for warning in portrait.warnings} & {"memory-file-system", "cache-below"} == {code}
+
+
+def test_reads_of_a_search_are_marked_as_those_of_a_survey(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = PublishedRun(Path(__file__).parents[1] / "runs" / "stored" / "tune.json.gz")
+    device = {"backing_file": "/image", "backing_file_system": "ext4"}
+    monkeypatch.setattr(PublishedRun, "facts", {**run.facts, "file_system": "xfs", "block_device": device})
+    marked = {cell.id for cell in build_portrait(run).cells if "cache-below" in cell.warnings}
+    assert marked == {"tune/default:restart", "tune/best:restart"}
 
 
 def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
     return [
         *memory_warnings(results),
         *_limits(run, results),
-        *_unsynced(run, results),
+        *unsynced(run, str(results.facts.get("file_system", ""))),
         *amount_warnings(results),
         *_few_runs(results),
         *_hints(results),
@@ -298,8 +298,8 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
         yield warning("hybrid-io", cells, sizes=sizes)
 
 
-def _unsynced(run: Run, results: Results) -> Iterator[RunWarning]:
-    file_system = str(results.facts.get("file_system", ""))
+def unsynced(run: Run, file_system: str) -> Iterator[RunWarning]:
+    """Yield a warning on writes whose data may have stayed in the page cache, because nothing was synced."""
     if file_system in MEMORY_FILE_SYSTEMS or file_system.startswith("nfs"):  # NFS writes the data back in close(2).
         return
     written = {

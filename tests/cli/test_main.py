@@ -91,19 +91,12 @@ def test_a_language_given_after_the_command_is_refused_with_its_right_place(caps
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--no-such-option"],
-        ["survey"],
-        ["survey", ".", "--budget", "soon"],
-        ["survey", ".", "--confidence", "2"],
-        ["survey", ".", "--seed", "x"],
-    ],
+    "words", ["--no-such-option", "survey", "survey . --budget soon", "survey . --confidence 2", "survey . --seed x"]
 )
 def test_wrong_usage_is_refused_with_status_2_and_refers_to_the_help(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+    words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(arguments) == 2
+    assert run(words.split()) == 2
     output = capsys.readouterr()
     assert output.err.startswith("strakes: error: ")
     assert "  next: See: strakes" in output.err

@@ -12,17 +12,7 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.main import _load, cli, run
-from strakes.cli.options import (
-    BYTES,
-    MAX_SEED,
-    OUTPUT,
-    PATH,
-    SECONDS,
-    Directory,
-    Output,
-    Sampling,
-    takes,
-)
+from strakes.cli.options import BYTES, MAX_SEED, OUTPUT, PATH, SECONDS, Directory, Output, Sampling, takes
 from strakes.runs.impact import Impact
 from strakes.runs.launch import Launch
 from strakes.targets.command import Servers
@@ -105,11 +95,6 @@ def test_an_output_replaces_the_file_as_a_whole_and_follows_a_link(tmp_path: Pat
         assert path.read_text() == f"new {output.name}"
         assert path.stat().st_mode & 0o777 == 0o640
     assert sorted(os.listdir(tmp_path)) == ["link", "out.json"] and (tmp_path / "link").is_symlink()
-
-
-def test_an_output_on_standard_output_ends_with_a_newline(capsys: pytest.CaptureFixture[str]) -> None:
-    Output(None).write("{}")
-    assert capsys.readouterr().out == "{}\n"
 
 
 def test_an_output_whose_directory_vanished_names_the_command_that_shows_the_run(tmp_path: Path) -> None:

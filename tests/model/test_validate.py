@@ -93,7 +93,7 @@ def test_every_key_at_fault_is_named_at_once() -> None:
     for fault in (
         "layout is missing",
         "access must be one of",
-        ("transfer_size is not a valid key"),
+        "transfer_size is not a valid key",
         "segments is missing",
     ):
         assert f"phases[0].{fault}" in str(error)

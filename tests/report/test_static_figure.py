@@ -68,12 +68,6 @@ def test_another_format_is_refused_before_anything_is_drawn(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mistyped_figure_is_answered_with_the_nearest_one() -> None:
-    name = next(iter(name_figures(portrait())))
-    with pytest.raises(BadInputError, match=f"Did you mean {name}"):
-        find_figure(portrait(), name[:-2] + name[-1])
-
-
 def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(EnvironmentLacksError, match=r"pip install matplotlib .*strakes\[figures\]"):

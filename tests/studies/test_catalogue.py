@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strakes.base.errors import BadInputError
 from strakes.base.units import MIB
 from strakes.model.plan_validate import validate_plan_document
-from strakes.studies.registry import studies, study_named
+from strakes.studies.registry import studies
 from strakes.studies.study import Study
 from studies.world import answered, cells_of, flat, measured
 
@@ -71,10 +70,3 @@ def test_too_few_runs_decide_nothing(study: Study) -> None:
     results = measured(study, flat, blocks=2)
     assert answered(study, results) == {}
     assert all(finding.verdict in ("inconclusive", "unknown") and finding.needs for finding in study.findings(results))
-
-
-@pytest.mark.parametrize(("name", "said"), [("zzzz", "transfer-size"), ("metdata-ops", "Did you mean metadata-ops?")])
-def test_an_unknown_study_is_refused_with_the_nearest_or_all_names(name: str, said: str) -> None:
-    with pytest.raises(BadInputError) as refused:
-        study_named(name)
-    assert said in refused.value.remedy

@@ -106,8 +106,7 @@ def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_on
 
 
 @pytest.mark.parametrize(
-    ("best", "grows", "verdict"),
-    [(4, False, FAIL), (1, False, FAIL), (16, False, FAIL), (16, True, UNKNOWN)],
+    ("best", "grows", "verdict"), [(4, False, FAIL), (1, False, FAIL), (16, False, FAIL), (16, True, UNKNOWN)]
 )
 def test_a_rate_fails_unless_it_still_grew_at_the_largest_number_of_ranks(
     answer: Answering, best: int, grows: bool, verdict: str

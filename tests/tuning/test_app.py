@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import GIB, MIB
-from strakes.tuning.advise_app import (
-    App,
-    AppPhase,
-    Files,
-    Interface,
-    app_from_text,
-    read_app,
-    to_toml,
-)
+from strakes.tuning.advise_app import App, AppPhase, Files, Interface, app_from_text, read_app, to_toml
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "apps"
 

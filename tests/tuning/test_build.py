@@ -45,9 +45,7 @@ def portrait_of(tmp_path: Path) -> Build:
     return build
 
 
-def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(
-    portrait_of: Build,
-) -> None:
+def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(portrait_of: Build) -> None:
     """For example, ext4 without a journal creates files many times as fast until some have been removed."""
     cells = [cell for cell in study_named("overview").cells(context()) if isinstance(cell, Cell)]
     pilot = Cell("pilot", "pilot", {}, Plan(2, (MetadataPhase("create", "file-create", "unique", 100),)))
@@ -144,9 +142,7 @@ def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Build) -> None:
     assert not [warning for warning in portrait.warnings if warning.code == "begun-apart"]
 
 
-def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(
-    portrait_of: Build,
-) -> None:
+def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(portrait_of: Build) -> None:
     portrait = portrait_of(begun_apart(visits_of(TRANSFERS, flat, 5, 0.01), [0.0021, 0.00005, 0.007]))
     (warning,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
     assert warning.text.startswith("In 2 of 3 phases, the ranks started more than 1.00 ms apart: at worst 7.00 ms (")

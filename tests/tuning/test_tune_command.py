@@ -86,10 +86,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, 
 def test_unknown_settings_are_refused_before_anything_is_measured(
     app: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words, said in (
-        (["--only", "stripe count=3"], "next: One of: "),
-        (["--knobs", "no.such.knob=1"], "next:"),
-    ):
+    for words, said in ((["--only", "stripe count=3"], "next: One of: "), (["--knobs", "no.such.knob=1"], "next:")):
         assert run(["tune", "--app", str(app), str(place), *words, "--quiet"]) == 2
         assert said in capsys.readouterr().err
     assert Store().runs() == [] and list(place.iterdir()) == []

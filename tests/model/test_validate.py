@@ -90,10 +90,5 @@ def test_a_wrong_long_value_is_shown_shortened() -> None:
 
 def test_every_key_at_fault_is_named_at_once() -> None:
     error = refusal(plan_of(TRANSFER, layout=LEFT_OUT, access="sequential", transfer_size=4096, segments=LEFT_OUT))
-    for fault in (
-        "layout is missing",
-        "access must be one of",
-        "transfer_size is not a valid key",
-        "segments is missing",
-    ):
+    for fault in ("layout is missing", "access must be", "transfer_size is not a valid key", "segments is missing"):
         assert f"phases[0].{fault}" in str(error)

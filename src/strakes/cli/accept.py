@@ -60,9 +60,7 @@ def command(
         answers = judge(wanted, run.facts, results_of(run), figures, command)
     document = to_document(title, run.id, answers)
     portrait = cache(partial(analyse if from_run is None else build_portrait, run))
-    status = 0
-    if from_run is None:
-        status = _attempt("verdicts", lambda: run.write_answers(document))
+    status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write_answers(document))
     if prints_summary(sampling.json):
         warnings: list[str] = []
         with suppress(StrakesError):  # print the verdicts even without the report

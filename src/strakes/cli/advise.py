@@ -111,8 +111,15 @@ def _describe(log: Path, json: Output | None) -> int:
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
+    from strakes.report.facts import heading_of, source_of
+    from strakes.report.notices import notices
+    from strakes.tuning.portraits import build_portrait
+
     where = f"{counted(app.ranks, 'rank')} on {counted(app.nodes, 'node')}, {app.interface}"
     say_sentence(f"{app.title}: {where}; from run {run.id} on {file_system}")
+    portrait = build_portrait(run)
+    for notice in (one for one in notices(portrait) if one.code in ("memory-file-system", "cache-below")):
+        say_sentence(notice.advice)
     if not chosen.choices:
         say_sentence(
             "This run answers no question about the application. The list below names the measurements that answer "
@@ -127,6 +134,8 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
             if (gain := choice.gain) is not None:
                 of = f"{gain.confidence:.0%} interval, {gain.of}"
                 say_sentence(f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({of})", indent=6)
+            if source := source_of(portrait, choice.evidence):
+                say_sentence(f"    {heading_of(source)}", indent=6)
             say_sentence(f"    evidence: {', '.join(choice.evidence)}", indent=6)
             if choice.surer:
                 say_sentence(f"    to be surer: {choice.surer}", indent=6)

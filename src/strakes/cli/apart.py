@@ -211,8 +211,7 @@ class _Watch:
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
-    def _next_signal(self, within_s: float) -> int:
-        """Return the next signal, or 0 at a time-out. sigtimedwait() returns garbage after SIGSTOP and SIGCONT."""
+    def _next_signal(self, within_s: float) -> int:  # sigtimedwait() returns garbage after SIGSTOP and SIGCONT
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):

@@ -53,13 +53,8 @@ def list_command(
         # Without a configured value, a default is in force, which only the servers report.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
-        print_json(
-            [
-                asdict(reading.knob)
-                | {"values": dict(reading.values), "why": reading.why, "in_force": used.get(reading.knob.name, {})}
-                for reading in readings
-            ]
-        )
+        told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
+        print_json([knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told])
         return
     rows, absent, by_hand = [], {}, {}
     for reading in readings:

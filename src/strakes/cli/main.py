@@ -174,8 +174,7 @@ def main() -> int:
         return _complain(known, error)
 
 
-def _open_standard_files() -> None:
-    """Open /dev/null in place of closed standard streams, so that later files do not get descriptors 0 to 2."""
+def _open_standard_files() -> None:  # later files must not get descriptors 0 to 2
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)

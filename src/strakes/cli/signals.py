@@ -69,7 +69,6 @@ def orderly_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _say(text: str) -> None:
-    """Write to descriptor 2. A signal handler must not use sys.stderr, whose lock the interrupted code may hold."""
+def _say(text: str) -> None:  # a signal handler must not use sys.stderr, whose lock the interrupted code may hold
     with suppress(OSError):
         os.write(2, text.encode())

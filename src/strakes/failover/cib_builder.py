@@ -12,6 +12,8 @@ from strakes.failover.known_options import advised_times, resource_agents
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
+# Attributes of an expression of a rule, and those of the date_spec or duration inside it.
+Term = tuple[dict[str, str], dict[str, str]]
 Member = tuple[str, str]  # Member of a constraint: id of a resource, and its role or action (may be empty).
 
 
@@ -132,6 +134,13 @@ class CibBuilder:
             if name not in (*given, "monitor"):
                 self.operation(element, name, {"timeout": f"{limit:g}s"})
 
+    def advised_timeouts(self, element: Xml.Element) -> None:
+        """Give operations without a time-out the one that their agent advises."""
+        times = times_of(element.attrib)
+        for operation in element.iter("op"):
+            if limit := times.get(operation.get("name", "")):
+                operation.attrib.setdefault("timeout", f"{limit:g}s")
+
     def forget_operations(self, identity: str, names: set[str]) -> None:
         """Remove the operations with these names from a resource."""
         element = self.find(identity)
@@ -177,16 +186,17 @@ class CibBuilder:
         for member in members:
             Xml.SubElement(found, "resource_ref", id=member)
 
-    def rule(
-        self, constraint: Xml.Element, score: str, terms: Iterable[tuple[str, str, str]], operator: str, role: str
-    ) -> None:
-        """Add a rule to a location constraint. ``terms``: its expressions (attribute, operation, value)."""
+    def rule(self, constraint: Xml.Element, score: str, terms: Iterable[Term], operator: str, role: str) -> None:
+        """Add a rule with these expressions to a location constraint."""
         identity = f"{constraint.get('id')}-rule"
         given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
         found = Xml.SubElement(constraint, "rule", given)
-        for number, (attribute, operation, value) in enumerate(terms):
-            expression = {"id": f"{identity}-{number}", "attribute": attribute, "operation": operation}
-            Xml.SubElement(found, "expression", expression | ({"value": value} if value else {}))
+        for number, (term, inner) in enumerate(terms):
+            own, tag = {"id": f"{identity}-{number}"}, "expression" if "attribute" in term else "date_expression"
+            part = Xml.SubElement(found, tag, own | term)
+            if inner:
+                tag = "date_spec" if term["operation"] == "date_spec" else "duration"
+                Xml.SubElement(part, tag, {"id": f"{identity}-{number}-{tag}"} | inner)
 
     def level(self, target: str, index: str, devices: Iterable[str]) -> None:
         """Add a fencing level; ``target`` may be a pattern such as ``regexp%n[12]``."""

@@ -67,6 +67,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "number of nodes": str(known) if known else "",
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
         "has a device": yes(quorum.all("device")),
+        "has a node list": yes(nodes),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import partial
 
-from strakes.failover.cib_builder import CibBuilder, read_words
+from strakes.failover.cib_builder import CibBuilder, Term, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
@@ -33,10 +35,11 @@ def read_crm(text: str) -> CibBuilder:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
-    # crmsh adds missing operations such as start and stop to the resources of a script.
+    # crmsh adds missing operations such as start and stop, and missing time-outs, to the resources of a script.
     for keyword, identity, *rest in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
             builder.advised_operations(element, read_words(rest[1:], _BLOCKS))
+            builder.advised_timeouts(element)
     return builder
 
 
@@ -54,37 +57,67 @@ _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16  # The size of the expanded script grows in proportion to this number of words.
 
 
+# Assignment of a variable, with or without quotes, or of an array in parentheses.
+_ASSIGNMENT = re.compile(
+    r"""(?m)(?:^|;)[ \t]*(?:export[ \t]+)?(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)"""
+)
+# Reference to a variable, maybe with a pattern to remove from the beginning (#) or end (%) of its value.
+_REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
+# Comment or quoted text, or a semicolon that ends a command.
+_COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|[ \t]*;(?=\s|$)""")
+
+
 def expanded(script: str) -> str:
     """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled.
 
-    >>> expanded("A=x\\nfor n in $A y; do\\npcs $n\\ndone")
-    'A=x\\npcs x\\npcs y'
+    >>> expanded("A=x\\nfor n in $A yz; do pcs ${n#y}; done")
+    'A=x\\n pcs x\\n pcs z'
     """
     if len(script) > _MOST_EXPANDED_BYTES:
         return script
-    known = dict(re.findall(r"(?m)(?:^|;)[ \t]*(?:export[ \t]+)?(\w+)=[\"']?([^\s\"'$;]{1,64})(?=[\s\"';]|$)", script))
-    found, body, name, words = list[str](), list[str](), "", list[str]()
-    for line in joined_lines(_with_values(script, known)):
-        if loop := re.match(r"\s*for (\w+) in ([^;]*)(?:;\s*do)?\s*$", line):
-            name, words, body = loop[1], loop[2].split(), []
-        elif name and line.strip() == "done":
-            texts = [_with_values("\n".join(body), {name: word}) for word in words[:_MOST_WORDS_OF_LOOP]]
-            found, name = found + texts, ""
+    lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
+    known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(script)}
+    # Variable, words and lines of each open loop, the innermost last. The lines of while loops are left out.
+    loops = [("", [""], list[str]())]
+    for line in _with_values(lines, known).splitlines():
+        if loop := re.match(r"\s*(?:for (\w+) in (.*)|while\s)", line):
+            most = _MOST_WORDS_OF_LOOP // max(1, math.prod(len(words) for _, words, _ in loops))
+            loops.append((loop[1] or "", (loop[2] or "").replace('"', "").split()[: max(1, most)], []))
+        elif re.match(r"\s*done\b", line) and len(loops) > 1:
+            name, words, body = loops.pop()
+            loops[-1][2].extend(_with_values("\n".join(body), {name: word}) for word in words)
         else:
-            (body if name else found).append(line)
-    return "\n".join(found + body * bool(name))
+            loops[-1][2].append(re.sub(r"^\s*do\b", "", line))
+    return "\n".join(line for _, _, body in loops for line in body)
 
 
 def _with_values(text: str, values: Mapping[str, str]) -> str:
-    return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), text)
+    def value(found: re.Match[str]) -> str:
+        given, change = values.get(found[1] or found[2]), found[3] or ""
+        if given is None:
+            return found[0]
+        cuts, pattern = range(len(given) + 1), change.lstrip("#%")
+        if change.startswith("#"):
+            kept = [given[cut:] for cut in cuts if fnmatchcase(given[:cut], pattern)]
+        else:
+            kept = [given[:cut] for cut in reversed(cuts) if fnmatchcase(given[cut:], pattern)]
+        # A doubled character removes the longest match.
+        return kept[-1 if change[:2] in ("##", "%%") else 0] if kept else given
+
+    return _REFERENCE.sub(value, text)
+
+
+# Part of a line before its comment: in a shell, # begins a comment only at the beginning of a word.
+_BEFORE_COMMENT = re.compile(r"""(?:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)#|[^#])*+""")
 
 
 def split_words(line: str, *, comments: bool = True) -> list[str]:
     """Split a line into words as a shell does. If its quotes do not match or it is very long, split it at spaces."""
     if len(line) > _MOST_LINE:
         return line.split()
+    before = _BEFORE_COMMENT.match(line) if comments else None
     try:
-        return shlex.split(line, comments=comments)
+        return shlex.split(before[0] if before else line)
     except ValueError:
         return line.split()
 
@@ -131,30 +164,47 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
     RSC may also be a ``/PATTERN/`` or a set ``{ RSC RSC }``.
     """
     end = words.index("}") if words[1] == "{" else 1
-    read = read_words([word for word in words[end + 1 :] if word != "rule"], ())
+    rest = [word for word in words[end + 1 :] if word != "rule"]
+    read = read_words(rest, ())
     role = read.settings.get("role", "")
     # Only the first number is the score. Later numbers belong to expressions, such as pingd lt 1.
     scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
-    others, score = list(read.plain), _infinite(scored or "inf")
+    score = _infinite(scored or "inf")
     if scored:
-        others.remove(scored)
+        rest.remove(scored)
+    others = [word for word in rest if "=" not in word]
     placed = {"node": others[0], "score": score, "role": role} if "rule" not in words else {}
     given = {"rsc": words[1] if end == 1 else "", "resource-discovery": read.settings.get("resource-discovery", "")}
     constraint = builder.constraint("rsc_location", words[0], given | placed)
     if end > 1:
         builder.resource_set(constraint, words[2:end], {})
     if not placed:
-        builder.rule(constraint, score, terms_of(others), "or" if "or" in others else "and", role)
+        builder.rule(constraint, score, terms_of(rest), "or" if "or" in others else "and", role)
 
 
-def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (attribute, operation, value) for each expression of a rule; ``defined ATTRIBUTE`` has an empty value."""
-    for text in re.split(r"\s(?:and|or)\s", " ".join(words)):
-        parts = text.split()
-        if len(parts) == 2 and parts[0] in ("defined", "not_defined"):
-            yield parts[1], parts[0], ""
+# Options of a rule, which are no part of its expressions.
+_RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")
+# Operations on dates in crm and pcs -> their names in the CIB.
+_DATE_OPERATIONS = {"in": "in_range", "spec": "date_spec", "date-spec": "date_spec"}
+
+
+def terms_of(words: Iterable[str]) -> Iterator[Term]:
+    """Yield the attributes of each expression of a rule, and of the date_spec or duration inside it."""
+    text = " ".join(word for word in words if not _RULE_OPTION.fullmatch(word))
+    for part in re.split(r"\s(?:and|or)\s", re.sub("[()]", " ", text)):
+        parts = part.split()
+        if parts[:1] in (["date"], ["date-spec"]):
+            pairs = dict(word.split("=", 1) for word in parts if "=" in word)
+            plain = [word for word in parts if "=" not in word and word not in ("date", "to", "duration")]
+            operation, *dates = plain or ["date_spec"]
+            names = ("end",) if operation == "lt" else ("start", "end")
+            given = dict(zip(names, dates, strict=False)) | {key: pairs.pop(key) for key in names if key in pairs}
+            yield {"operation": _DATE_OPERATIONS.get(operation, operation)} | given, pairs
+        elif len(parts) == 2 and parts[0] in ("defined", "not_defined"):
+            yield {"attribute": parts[1], "operation": parts[0]}, {}
         elif len(parts) >= 3:
-            yield parts[0], parts[1].rpartition(":")[2], parts[-1].rpartition(":")[2]
+            operation, value = (word.rpartition(":")[2] for word in (parts[1], parts[-1]))
+            yield {"attribute": parts[0], "operation": operation, "value": value}, {}
 
 
 def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:

@@ -109,6 +109,8 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "no DRBD files: replication over the last link, without pauses of writing, is assumed"
     if setup.cib and setup.pacemaker.constraints("rsc_ticket"):
         yield "every ticket is assumed to be granted to this site"
+    if setup.cib and setup.cib.remote_nodes:
+        yield "remote nodes, guest nodes and replicas of bundles are assumed to work: their failures are not rehearsed"
     if setup.mounts_on_both_nodes:
         yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:

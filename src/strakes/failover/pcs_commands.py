@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from strakes.failover.cib_builder import CibBuilder, read_words, times_of
 from strakes.failover.crm_text import joined_lines, settings_reader, split_words, terms_of
@@ -18,6 +18,7 @@ _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
 _TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
+_ENDS_OF_NODES = ("transport", "totem", "quorum")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
 # Options of ``resource create`` with one value; newer releases of pcs also accept them without dashes.
 _POSITIONS = {"group", "before", "after"}
@@ -38,23 +39,23 @@ def read_pcs_commands(text: str) -> CibBuilder:
 
 def corosync_of(text: str) -> str:
     """Return the corosync.conf that ``pcs cluster setup NAME NODE [addr=A]...`` of pcs 0.10 writes, or ""."""
+    cluster, nodes = "", list[list[str]]()
     for words in _commands(text):
-        if words[:2] != ["cluster", "setup"] or "--name" in words or len(words) < 4:
+        if words[:2] == ["cluster", "setup"] and "--name" not in words and not nodes:
+            cluster = "".join(words[2:3])
+        elif words[:3] != ["cluster", "node", "add"] or not nodes:
             continue
-        end = next((place for place, word in enumerate(words) if word in ("transport", "totem", "quorum")), len(words))
-        nodes = list[list[str]]()
-        for word in words[3:end]:
+        for word in takewhile(lambda word: word not in _ENDS_OF_NODES, words[3:]):
             if word.startswith("addr=") and nodes:
                 nodes[-1].append(word.removeprefix("addr="))
             elif "=" not in word and not word.startswith("--"):
                 nodes.append([word])
-        sections = [f"totem {{\nversion: 2\ncluster_name: {words[2]}\n{_TOTEM_OF_PCS}}}\nnodelist {{"]
-        for number, (name, *links) in enumerate(nodes, 1):
-            addresses = "\n".join(f"ring{link}_addr: {address}" for link, address in enumerate(links or [name]))
-            sections.append(f"node {{\n{addresses}\nname: {name}\nnodeid: {number}\n}}")
-        two_node = "two_node: 1\n" if len(nodes) == 2 else ""
-        return "\n".join([*sections, f"}}\nquorum {{\nprovider: corosync_votequorum\n{two_node}}}\n"]) if nodes else ""
-    return ""
+    sections = [f"totem {{\nversion: 2\ncluster_name: {cluster}\n{_TOTEM_OF_PCS}}}\nnodelist {{"]
+    for number, (name, *links) in enumerate(nodes, 1):
+        addresses = "\n".join(f"ring{link}_addr: {address}" for link, address in enumerate(links or [name]))
+        sections.append(f"node {{\n{addresses}\nname: {name}\nnodeid: {number}\n}}")
+    two_node = "two_node: 1\n" if len(nodes) == 2 else ""
+    return "\n".join([*sections, f"}}\nquorum {{\nprovider: corosync_votequorum\n{two_node}}}\n"]) if nodes else ""
 
 
 def _commands(text: str) -> Iterator[list[str]]:
@@ -76,11 +77,19 @@ def _setup(builder: CibBuilder, words: list[str]) -> None:
         words = words[:place] + words[place + 2 :]
     else:
         words = words[1:]
-    for word in words:
-        if word in ("transport", "totem", "quorum") or word.startswith("--"):
-            break
+    for word in takewhile(lambda word: word not in _ENDS_OF_NODES and not word.startswith("--"), words):
         if "=" not in word:
             builder.node(word.partition(",")[0])
+
+
+def _add_remote(builder: CibBuilder, words: list[str]) -> None:
+    """Add the resource of ``cluster node add-remote NODE [ADDRESS] [OPTIONS]``."""
+    address = [f"server={word}" for word in words[1:2] if "=" not in word and word not in _BLOCKS]
+    _create(builder, [words[0], "ocf:pacemaker:remote", *address, *words[1 + len(address) :]])
+
+
+def _add_guest(builder: CibBuilder, words: list[str]) -> None:
+    _update(builder, [words[1], "meta", f"remote-node={words[0]}", *words[2:]])
 
 
 def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
@@ -170,7 +179,7 @@ def add_location(builder: CibBuilder, words: list[str]) -> None:
         read = read_words(rest[1:], ())
         constraint = builder.constraint("rsc_location", "", {"rsc": resource})
         operator, score = "or" if "or" in read.plain else "and", read.settings.get("score", "INFINITY")
-        builder.rule(constraint, score, terms_of(list(read.plain)), operator, read.settings.get("role", ""))
+        builder.rule(constraint, score, terms_of(rest[1:]), operator, read.settings.get("role", ""))
     elif rest[:1] in (["prefers"], ["avoids"]):
         sign = "-" if rest[0] == "avoids" else ""
         for word in rest[1:]:
@@ -218,6 +227,10 @@ def _sets(tag: str) -> Callable[[CibBuilder, list[str]], None]:
 
 _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "cluster setup": _setup,
+    "cluster node add": lambda builder, words: builder.node(words[0].partition(",")[0]),
+    "cluster node add-remote": _add_remote,
+    "cluster node add-guest": _add_guest,
+    "cluster remote-node add": _add_guest,
     "property set": settings_reader("crm_config"),
     "property": settings_reader("crm_config"),
     "resource defaults update": settings_reader("rsc_defaults"),

@@ -165,11 +165,12 @@ class PolicyEngine:
             document = None
         # crm_simulate fails for a loop of actions, but prints the actions. If it refuses the CIB, it writes no graph.
         if not graph.exists() or not out.exists() or document is None:
+            crashed = done.status < 0 or "assert" in done.stderr.lower()
             raise BadInputError(
-                "Pacemaker's policy engine refuses the configuration",
+                f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}",
                 where=" ".join(words) or self._setup.where,
                 why=(done.stderr.strip() or done.stdout.strip())[-400:],
-                remedy="strakes failover check DIR lists the mistakes.",
+                remedy="Try another release of it." if crashed else "strakes failover check DIR lists the mistakes.",
             )
         return document, out
 

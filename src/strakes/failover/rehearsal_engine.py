@@ -47,8 +47,8 @@ class ClusterState:
 class FailureEngine:
     """Simulates failures with Pacemaker's policy engine. ``services``: target -> service."""
 
-    def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path) -> None:
-        self._engine, self._cib = PolicyEngine(setup, directory), setup.pacemaker
+    def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path, limit_s: float) -> None:
+        self._engine, self._cib = PolicyEngine(setup, directory, limit_s), setup.pacemaker
         self._services = services
         self._known: dict[tuple[Path, Event], ClusterState] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from strakes.failover.rehearsal_engine import Event, FailureEngine
 from strakes.failover.rehearsal_room import WORST, Ending, ReportedPowerOff, Room, RoomPart, Scene, Step, World
 from strakes.failover.rehearsal_times import NO_WAIT, Span, Times, watches_network
 from strakes.failover.rehearsal_wiring import Wiring
-from strakes.failover.rules_fencing_devices import delays_of
+from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of
 from strakes.failover.setup import Setup, name_of, nodes_of
 from strakes.failover.times import fence_peer_s
 
@@ -35,7 +36,8 @@ class Policies:
     first: str
     frozen_without_peer: bool
     frozen_s: float
-    delays_s: dict[str, float]
+    delays_s: dict[str, tuple[float, float]]
+    by_priority: bool
     waits_for_all: bool
     names: tuple[str, ...]
     watchers: tuple[Primitive, ...]
@@ -60,8 +62,11 @@ class Policies:
             and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
+            by_priority=decides_by_priority(setup),
+            # A node of Heartbeat waits for initdead only, and then takes all resources.
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
-            and cib.properties.get("no-quorum-policy") != "ignore",
+            and cib.properties.get("no-quorum-policy") != "ignore"
+            and not setup.is_heartbeat,
             names=names,
             watchers=tuple(filter(watches_network, cib.primitives)),
         )
@@ -112,10 +117,10 @@ def _node_of(setup: Setup, tie_breaker: str) -> str:
 class Story:
     """Rehearses failures in one cluster, beginning with all parts working."""
 
-    def __init__(self, setup: Setup, directory: Path) -> None:
+    def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         model = model_of(setup)
         self.setup, self.cluster, self.services = setup, model.cluster, model.services_by_target()
-        self.engine = FailureEngine(setup, self.services, directory)
+        self.engine = FailureEngine(setup, self.services, directory, limit_s)
         self.policies, self.times = Policies.of(setup), Times.of(setup, self.services)
         room = Room(self.cluster, Wiring.of(setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
@@ -303,15 +308,15 @@ class Story:
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
         room = world.room
-        winners = self._winners(room, standing)
-        if winners is None:
+        winners, told = self._winners(room, standing)
+        if len(winners) > 1:
             off = frozenset(node.name for node in standing)
             return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
         if not winners:
             return self._held_up(world, standing, frozen=frozen)
-        return self._outvoted(
-            world, frozenset({winners[0].name}), [node for node in standing if node is not winners[0]]
-        )
+        losers = [node for node in standing if node is not winners[0]]
+        world, step = self._outvoted(world, frozenset({winners[0].name}), losers)
+        return world, replace(step, said=(*told, *step.said))
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
         waits = frozen and self.policies.frozen_without_peer
@@ -348,17 +353,21 @@ class Story:
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
-    def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Return (winner of the fencing race,), () if no node can fence, or None if each node fences the other."""
+    def _winners(self, room: Room, standing: list[Node]) -> tuple[list[Node], tuple[str, ...]]:
+        """Return who wins the fencing race, and remarks; nobody if no node can fence, both if each fences the other."""
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
-            return tuple(able)
-        if not self.policies.delays_s:
-            # Without delays the result is random. Assume the worse one: the node that runs the services is powered off.
-            serving = self.first.state.places.values()
-            return tuple(node for node in standing if node.name not in serving)[:1] or tuple(able[:1])
-        first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
-        return None if first == second else (standing[0] if first > second else standing[1],)
+            return able, ()
+        busy = [node for node in standing if node.name in self.first.state.places.values()]
+        if self.policies.by_priority and busy:
+            return busy[:1], ()
+        first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing)
+        if first == second and first[0] == first[1]:
+            return standing, ()
+        if first[0] >= second[1] or second[0] >= first[1]:
+            return [standing[0 if first[0] >= second[1] else 1]], ()
+        # The delays are random. Assume the worse result: the node that runs the services is powered off.
+        return ([node for node in standing if node not in busy] or able)[:1], ("either node may win, at random",)
 
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
@@ -402,6 +411,9 @@ class Story:
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
         if node is None:
             return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
+        if self.setup.is_heartbeat:
+            state = replace(world.state, places={**world.state.places, target: ""})
+            return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
         unfenceable = frozenset() if world.room.power_off(node) else frozenset({node.name})
         state = self.engine.after(
             world.state,

@@ -18,10 +18,11 @@ from strakes.failover.rules_fencing_devices import (
     devices_for,
     is_bmc,
     is_outlet,
+    plug_of,
     pretends_because,
     runners_of,
 )
-from strakes.failover.rules_possessions import units_of
+from strakes.failover.rules_possessions import units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
@@ -32,8 +33,6 @@ _CARD_FILE = re.compile(
 )
 # Parameters of agents that hold IP addresses.
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
-# Parameters of agents that list names of nodes.
-_NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
 # Fencing agents that need no pcmk_host_list, because one device can fence every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
@@ -78,9 +77,11 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "its password": yes(any(one.values.get(key) for key in _PASSWORDS)),
             "is for every node": yes(not hosts and cib.fences_everybody(one)),
             "its nodes": targets,
-            "its known nodes": [name for name in targets if name in setup.node_names],
+            "its known nodes": {*targets} & {*setup.node_names, *cib.remote_nodes},
             "number of its nodes": str(0 if hosts else len(targets)),
-            "pretends": pretends_because(one) or "needs sbd, which has no watchdog" * (off and one.agent in _SBD),
+            "pretends": pretends_because(one)
+            or "needs sbd, which has no watchdog" * (off and one.agent in _SBD)
+            or next(_leaves_open(setup, one), ""),
             "is needed with others": yes(_helps(setup, one)),
             "its runners": (runners := runners_of(setup, one)),
             "number of its runners": str(len(runners)),
@@ -96,6 +97,24 @@ def _helps(setup: Setup, device: Primitive) -> bool:
         any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
         for node in cib.fences(device)
     )
+
+
+def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
+    if device.agent not in _RESERVATIONS or any(one.agent not in _RESERVATIONS for one in setup.devices):
+        return
+    disks = tuple(filter(None, re.split(r"[\s,;]+", device.values.get("devices", ""))))
+    for one in setup.services if disks and not any(one.agent == "crypt" for one in setup.services) else ():
+        # A volume group may be on any of the disks, so only names in the same directory are compared.
+        places = {path.rpartition("/")[0] for path in (one.device, *disks)}
+        alike = one.uses_disk and places in ({"/dev/mapper"}, {"/dev/disk/by-id"}) and not volume_named(one.device)[0]
+        if alike and not one.device.startswith(disks):
+            yield f"does not keep a node away from {one.device}, which {one.id} uses"
+    for name, text in setup.texts.items() if device.agent == "fence_mpath" else ():
+        if file := re.fullmatch(r"(?:nodes/([^/]+)/)?etc/multipath\.conf", name):
+            keys = set(re.findall(r"(?m)^\s*reservation_key\s+\"?(?:0x)?0*(\w+)", text))
+            wanted = plug_of(device, file[1]).removeprefix("0x").lstrip("0") if file[1] else ""
+            if not keys or (wanted and not keys & {wanted, "file"}):
+                yield f"needs reservation_key {wanted}, but {name} has {', '.join(sorted(keys)) or 'none'}"
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
@@ -210,9 +229,6 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
     words = [word for value in one.values.values() for word in re.split(r"[\s,;]+", value)]
-    mapped = one.values.get("cluster_host_map") or one.values.get("pgconn")
-    lists = [text for name in _NODE_LISTS for text in re.split(r"[\s,;]+|\w+://", one.values.get(name, ""))]
-    listed = {re.sub(r":\d+$", "", word) for word in lists if not mapped} - {"", *setup.pacemaker.nodes}
     ip = one.values.get("ip", "") if one.agent in ADDRESSES and not one.clone else ""
     mentioned = re.compile(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])")
     cards = [file for file in setup.texts if ip and _CARD_FILE.fullmatch(file) and mentioned.search(setup.bare(file))]
@@ -221,12 +237,38 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
         "lacks a lock manager": yes(locked or shared),
         "/var/lib/nfs is mounted": yes("/var/lib/nfs" in (other.values.get("directory") for other in setup.services)),
         "unstable disks": [word for word in words if _UNSTABLE.fullmatch(word)],
-        "listed names that are no nodes": [name for name in sorted(listed) if not re.search(r"[.:]", name)],
+        "listed names that are no nodes": _strangers(setup, one),
+        "contradiction": _contradiction(setup, one),
         "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],
         "cards with its address": cards,
         "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in _own_addresses(setup)],
         "address problem": _address_problem(one),
     }
+
+
+def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
+    known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
+    if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
+        # The agent compares each name, with its port, with the names of nodes, or with the names in its map.
+        pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
+        known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
+        yield from [f"{address} without gcomm://"] if not address.startswith("gcomm://") else ()
+    # Names of nodes that are only guessed may differ from domain names and addresses.
+    names = [name for name in re.split(r"[\s,;]+", text) if name and not re.search("[$<]", name)]
+    yield from (name for name in names if name not in known and not (setup.nodes_assumed and re.search("[.:]", name)))
+
+
+def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
+    sid, number, name = (one.values.get(key, "") for key in ("SID", "InstanceNumber", "InstanceName"))
+    for other in setup.services if one.agent in ("SAPHana", "SAPHanaController") else ():
+        alike = other.values.get("SID") == sid and other.agent.startswith("SAPHana")
+        if alike and other.values.get("InstanceNumber", number) != number:
+            yield f"InstanceNumber is {number}, and {other.values['InstanceNumber']} in {other.id}"
+        if alike and (one.agent, other.agent) == ("SAPHana", "SAPHanaFilesystem"):
+            yield f"the package of {other.id} needs SAPHanaController"
+    instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
+    if one.agent == "SAPStartSrv" and instances and name not in instances:
+        yield f"no SAPInstance has InstanceName={name}"
 
 
 def _own_addresses(setup: Setup) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from strakes.failover.facts import shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
@@ -22,8 +22,9 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         if lacking and is_outlet(device):
             yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
         mapped = is_outlet(device) or device.values.get("pcmk_host_map")
-        if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
-            yield f"cib: {device.id} has the same outlet for {' and '.join(plugs)}"
+        alike = [node for node, plug in plugs.items() if mapped and list(plugs.values()).count(plug) > 1]
+        if alike and not lacking:
+            yield f"cib: {device.id} has the same outlet for {' and '.join(alike)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
             # A remote node is left out: it may be a virtual machine without its own power.
             named = [name for name in setup.node_names if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", plug)]
@@ -32,21 +33,25 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find power outlets and BMCs that are configured for more than one node."""
-    rows = []
+    """Find power outlets, BMCs and virtual machines that are configured for more than one node."""
+    rows = list[tuple[Hashable, str]]()
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)
+        # The other parameters select the host or account in which the plug names a virtual machine.
+        own = {(key, value) for key, value in device.values.items() if not re.match("pcmk_|plug$|port$|delay$", key)}
         for node in nodes:
             place = place_of_power(device, node)
+            if not is_bmc(device) and not is_outlet(device):
+                place = (device.agent, plug_of(device, node))
             if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
-                rows.append((place, node))
-    for place, first, node in shared(rows):
-        yield f"cib: {first} and {node} have the same BMC or outlet: {' '.join(filter(None, place))}"
+                rows.append(((" ".join(filter(None, place)), frozenset(() if place[2:] else own)), node))
+    for (place, _), first, node in shared(rows):
+        yield f"cib: {first} and {node} have the same BMC, outlet or machine: {place}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
     """Find clusters of two nodes that may fence each other at the same moment, because their delays hardly differ."""
-    delays = delays_of(setup)
+    delays = {node: least_s for node, (least_s, most_s) in delays_of(setup).items() if least_s == most_s}
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
         yield f"cib: both nodes are fenced at the same moment ({each})"

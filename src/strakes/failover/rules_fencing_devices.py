@@ -87,18 +87,23 @@ def watchdog_fences(setup: Setup) -> bool:
     return bool(setup.sbd) or is_true(cib.properties.get("have-watchdog", "")) or not cib.devices
 
 
-def delays_of(setup: Setup) -> dict[str, float]:
-    """Return node -> static delay before it is fenced, in seconds. Empty if other means decide a fencing race."""
+def decides_by_priority(setup: Setup) -> bool:
+    """Return whether the node with services of the highest priority wins a fencing race."""
     cib = setup.pacemaker
     ranked = any(primitive.meta.get("priority", "0") != "0" for primitive in cib.services)
-    by_priority = ranked and seconds(cib.properties.get("priority-fencing-delay", ""))
-    if by_priority or any(tie_breakers(setup)) or any(one.values.get("pcmk_delay_max") for one in cib.devices):
-        return {}
-    return {
-        node: max((cib.delay_s(device, node) for device in _first_level(cib, node)), default=0.0)
-        for node in setup.node_names
-        if devices_for(cib, node)
-    }
+    return ranked and seconds(cib.properties.get("priority-fencing-delay", "")) > 0
+
+
+def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
+    """Return node -> range of the delay before it is fenced, in s. Empty if other means decide a fencing race."""
+    cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
+    for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
+        if devices_for(cib, node):
+            devices = _first_level(cib, node)
+            least_s = max((cib.delay_s(device, node) for device in devices), default=0.0)
+            # A device waits for a random time between pcmk_delay_base and pcmk_delay_max.
+            delays[node] = least_s, max([least_s, *(seconds(one.values.get("pcmk_delay_max", "")) for one in devices)])
+    return delays
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:

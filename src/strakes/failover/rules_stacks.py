@@ -58,7 +58,8 @@ def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
             targets = by_agent.get("iSCSITarget", ())
             yield from ((one, base) for base in targets if base.values.get("iqn") == one.values.get("target_iqn"))
         if one.agent == "exportfs":
-            yield from ((one, server) for server in by_agent.get("nfsserver", ()) if server.group == one.group)
+            servers = by_agent.get("nfsserver", ())
+            yield from ((one, base) for base in servers if base.group == one.group or cib.ties.starts_after(one, base))
 
 
 def clone_of(setup: Setup, device: str) -> str:

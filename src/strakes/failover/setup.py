@@ -92,6 +92,11 @@ class Setup:
         return self.cib.devices if self.cib else ()
 
     @property
+    def is_heartbeat(self) -> bool:
+        """Return whether Heartbeat manages the cluster, with haresources in place of Pacemaker."""
+        return "etc/ha.d/haresources" in self.texts and not self.corosync
+
+    @property
     def mounts_on_both_nodes(self) -> bool:
         """Return whether a resource mounts a file system (GFS2, OCFS2) on several nodes at the same time."""
         return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)

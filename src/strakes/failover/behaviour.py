@@ -8,19 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of a cluster after a simulated event.
+    """State of a cluster after a simulated event."""
 
-    ``places``: resource -> (node, role) pairs where it runs. ``fenced``: nodes that were powered off. ``unclean``:
-    nodes that could not be fenced. ``restarted``: resources that were recovered. ``unmanaged``: resources that
-    Pacemaker does not manage. ``file``: path of Pacemaker's configuration (CIB) after the event.
-    """
-
-    places: dict[str, tuple[tuple[str, str], ...]]
-    fenced: frozenset[str] = frozenset()
-    unclean: tuple[str, ...] = ()
-    restarted: tuple[str, ...] = ()
-    unmanaged: frozenset[str] = frozenset()
-    file: Path = Path()
+    places: dict[str, tuple[tuple[str, str], ...]]  # resource -> (node, role) pairs where it runs
+    fenced: frozenset[str] = frozenset()  # nodes that were powered off
+    unclean: tuple[str, ...] = ()  # nodes that could not be fenced
+    restarted: tuple[str, ...] = ()  # resources that were recovered
+    unmanaged: frozenset[str] = frozenset()  # resources that Pacemaker does not manage
+    file: Path = Path()  # path of the CIB after the event
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
         """Return the nodes on which a resource runs. A ``role`` selects the nodes where the resource has this role."""
@@ -29,14 +24,9 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """States of a cluster that Pacemaker's policy engine predicts.
+    """States of a cluster that Pacemaker's policy engine predicts."""
 
-    ``steady``: all nodes are up; resources that run only because of the status stored in the CIB are left out.
-    ``without``: node -> state after this node has died. ``failed``: service -> state after the first failure of this
-    service. ``unanswered``: number of simulations that exceeded their time limit.
-    """
-
-    steady: Snapshot
-    without: dict[str, Snapshot]
-    failed: dict[str, Snapshot]
-    unanswered: int = 0
+    steady: Snapshot  # all nodes are up; resources that run only because of the status in the CIB are left out
+    without: dict[str, Snapshot]  # node -> state after this node has died
+    failed: dict[str, Snapshot]  # service -> state after its first failure
+    unanswered: int = 0  # number of simulations that exceeded their time limit

@@ -31,10 +31,7 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Return the result of all rules, and the verdicts of the cluster's own programs on their files.
-
-    Raises BadInputError if the check exceeds the processor time that ``strakes.failover.limits`` allows.
-    """
+    """Return the results of the rules and of the cluster's own programs. Raises BadInputError after a time limit."""
     late = ""
     with little_enough(setup.where):
         try:

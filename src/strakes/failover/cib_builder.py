@@ -50,15 +50,11 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
 
 
 class CibBuilder:
-    """A CIB under construction.
-
-    ``nodes_assumed``: no statement named the nodes, so they were guessed. ``undefined``: descriptions of statements
-    that were left out because they name undefined resources.
-    """
+    """A CIB under construction."""
 
     def __init__(self) -> None:
-        self.nodes_assumed = False
-        self.undefined: list[str] = []
+        self.nodes_assumed = False  # No statement named the nodes, so they were guessed.
+        self.undefined: list[str] = []  # Statements that were left out because they name undefined resources.
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -127,18 +123,13 @@ class CibBuilder:
         if level:
             self._set(added, "instance_attributes", identity, level)
 
-    def advised_operations(self, element: Xml.Element, words: Words) -> None:
-        """Add the operations that a resource lacks, except monitors, with the time-outs that its agent advises."""
+    def advised_operations(self, element: Xml.Element, words: Words, *, timeouts: bool = False) -> None:
+        """Add missing operations, except monitors, with the time-outs that the agent advises; or missing time-outs."""
         given = {name for kind, name, _ in words.blocks if kind == "op"}
         for name, limit in times_of(element.attrib).items():
             if name not in (*given, "monitor"):
                 self.operation(element, name, {"timeout": f"{limit:g}s"})
-
-    def advised_timeouts(self, element: Xml.Element) -> None:
-        """Give operations without a time-out the one that their agent advises."""
-        times = times_of(element.attrib)
-        for operation in element.iter("op"):
-            if limit := times.get(operation.get("name", "")):
+            for operation in element.iterfind(f"./operations/op[@name='{name}']") if timeouts else ():
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def forget_operations(self, identity: str, names: set[str]) -> None:

@@ -1,7 +1,4 @@
-"""Index of the relations between resources of a CIB: groups, clones, tags, colocations and orders.
-
-Rules ask about every pair of resources. With the index, the time of a query is proportional to the size of the CIB.
-"""
+"""Index of groups, clones, tags, colocations and orders: the time of a query is proportional to the size of the CIB."""
 
 from __future__ import annotations
 

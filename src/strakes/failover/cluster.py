@@ -23,19 +23,15 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Network:
-    """One network of the cluster.
-
-    ``switch``: name of the switch, empty for a direct cable. ``stands_in_for``: text for the run-book about the older
-    equipment that this network replaces. ``interface``: network card that the cluster monitors on every node, or empty.
-    """
+    """One network of the cluster."""
 
     name: str
     subnet: str
-    switch: str = ""
+    switch: str = ""  # name of the switch, empty for a direct cable
     heartbeat: bool = False
     replication: bool = False
-    stands_in_for: str = ""
-    interface: str = ""
+    stands_in_for: str = ""  # text for the run-book about the older equipment that this network replaces
+    interface: str = ""  # network card that the cluster monitors on every node, or empty
 
     def holds(self, address: str) -> bool:
         """Return whether an address is in the subnet of this network. A host name is in no subnet."""
@@ -56,11 +52,7 @@ class Bmc:
 
 @dataclass(frozen=True)
 class Pdu:
-    """A switched power outlet. It can power a node off even when the node's BMC has no power.
-
-    SNMP versions 1 and 2c need only ``community``. All other outlets need ``user`` and ``password_script``, a program
-    that prints the password.
-    """
+    """A switched power outlet. It can power a node off even when the node's BMC has no power."""
 
     agent: str
     address: str
@@ -68,9 +60,9 @@ class Pdu:
     outlet: str
     feed: str
     user: str = ""
-    password_script: str = ""
+    password_script: str = ""  # program that prints the password
     snmp_version: str = ""
-    community: str = ""
+    community: str = ""  # needed, without user and password, by SNMP versions 1 and 2c
 
     @property
     def logs_in(self) -> bool:
@@ -92,27 +84,22 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """A target: one device and the service that uses it, such as a Lustre OST.
-
-    ``address``: movable IP address of the service (``ADDRESS/BITS``). ``devices``: node -> disk below DRBD, or node ->
-    shared disk (same name on all nodes); empty for a ZFS ``pool``. ``vdevs``: disks of the pool. ``nodes``: nodes that
-    can serve the target.
-    """
+    """A target: one device and the service that uses it, such as a Lustre OST."""
 
     name: str
-    devices: dict[str, str]
+    devices: dict[str, str]  # node -> disk below DRBD, or node -> shared disk (one name on all nodes); empty for a pool
     prefers: str
     mount: str
     minor: int
     port: int
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()  # nodes that can serve the target
     shared: bool = False
-    pool: str = ""
-    vdevs: tuple[str, ...] = ()
+    pool: str = ""  # name of a ZFS pool
+    vdevs: tuple[str, ...] = ()  # disks of the pool
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""
+    address: str = ""  # movable IP address of the service: ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
 
@@ -140,12 +127,7 @@ class ServedTarget:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """The file system that the cluster serves.
-
-    ``recovery_hard_s``, ``recovery_soft_s``: Lustre's recovery limits in seconds; 0 calculates them from ``clients``.
-    ``watch``: addresses on the clients' network that always answer. If a node reaches fewer of the addresses than its
-    partner, its services move to the partner. ``mgs``: NIDs of a Lustre MGS in another cluster.
-    """
+    """The file system that the cluster serves."""
 
     kind: str
     name: str
@@ -153,10 +135,10 @@ class FileSystem:
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
-    recovery_soft_s: float = 0.0
-    recovery_hard_s: float = 0.0
-    watch: tuple[str, ...] = ()
-    mgs: tuple[str, ...] = ()
+    recovery_soft_s: float = 0.0  # limit of Lustre's recovery in seconds; 0: calculated from ``clients``
+    recovery_hard_s: float = 0.0  # as above
+    watch: tuple[str, ...] = ()  # addresses that always answer; services move to the node that reaches more of them
+    mgs: tuple[str, ...] = ()  # NIDs of a Lustre MGS in another cluster
 
 
 @dataclass(frozen=True)

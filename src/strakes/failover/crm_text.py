@@ -38,8 +38,7 @@ def read_crm(text: str) -> CibBuilder:
     # crmsh adds missing operations such as start and stop, and missing time-outs, to the resources of a script.
     for keyword, identity, *rest in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
-            builder.advised_operations(element, read_words(rest[1:], _BLOCKS))
-            builder.advised_timeouts(element)
+            builder.advised_operations(element, read_words(rest[1:], _BLOCKS), timeouts=True)
     return builder
 
 
@@ -159,10 +158,7 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
-    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``.
-
-    RSC may also be a ``/PATTERN/`` or a set ``{ RSC RSC }``.
-    """
+    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule SCORE: EXPRESSION``."""
     end = words.index("}") if words[1] == "{" else 1
     rest = [word for word in words[end + 1 :] if word != "rule"]
     read = read_words(rest, ())

@@ -1,13 +1,4 @@
-"""Objects that rules check, such as nodes or resources, their facts (named values), and tests of facts.
-
-A fact has any number of values, including none. A test holds if at least one value passes. The tests:
-
-- ``absent``: the fact has no value; ``present``: it has at least one value
-- ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for a fact without a value
-- ``< 20s``, ``>= 3``, ``< 1.2 x token``, ``!= host``: a comparison with a number, a time or another fact
-- ``/REGEX/``: the whole value matches, ignoring case; ``not /REGEX/``: a value is present and does not match
-- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is none of these words
-"""
+"""Objects that rules check, their facts (named values), and tests of facts: see docs/developers/add-a-rule.md."""
 
 from __future__ import annotations
 

@@ -26,16 +26,13 @@ _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a program or agent.
-
-    ``kind``: its valid values, as a named kind (``time``), a range (``1..9``) or words (``yes|no``, where ``#`` is any
-    number). An empty kind allows any text. Two resources must not have the same value of a ``unique`` option.
-    """
+    """An option of a program or agent."""
 
     name: str
+    # Valid values: a kind (time), a range (1..9), words (yes|no; # is any number), or empty for any text.
     kind: str = ""
     required: bool = False
-    unique: bool = False
+    unique: bool = False  # two resources must not have the same value
 
     def complaint(self, value: str) -> str:
         """Return an empty text for a valid value, or a description of the valid values."""

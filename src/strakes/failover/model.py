@@ -1,10 +1,8 @@
 """Model of a cluster: its services, and its description, which is inferred if no cluster.toml exists.
 
-The files of a cluster become a ``Setup`` (the Pacemaker configuration as ``Cib``, corosync.conf as ``Block``, DRBD's
-files as ``Resource``). Readers turn other sources into these forms: ``crm configure`` text, lists of ``pcs`` commands,
-``pcs config`` output and haresources become a CIB. ``model_of`` then derives the facts that a rehearsal needs. Roles
-follow from resources and constraints, never from names. Settings have their Pacemaker 2 names;
-``options/renamed.toml`` is the only table of other names.
+The files of a cluster become a ``Setup``: Pacemaker's configuration a ``Cib``, corosync.conf a ``Block``, DRBD's files
+``Resource``; crm text, pcs commands, pcs config output and haresources become a CIB. Roles follow from resources and
+constraints, never from names. ``options/renamed.toml`` maps names of other releases to those of Pacemaker 2.
 """
 
 from __future__ import annotations
@@ -26,21 +24,17 @@ _FENCING = "fencing network"
 
 @dataclass(frozen=True)
 class Service:
-    """A service: resources that always run together on one node, and fail over together.
+    """A service: resources that always run together on one node, and fail over together."""
 
-    ``name``: id of the group, or of the first resource. ``copies``: members of promotable clones (such as DRBD
-    resources) that must be promoted where the service runs. ``members``: all other resources. ``nodes``: nodes that may
-    run the service. ``replicated``: names of DRBD resources. ``pools``: names of ZFS pools. ``addresses``: movable IPs.
-    """
-
-    name: str
-    members: tuple[Primitive, ...]
+    name: str  # id of the group, or of the first resource
+    members: tuple[Primitive, ...]  # all resources except copies
+    # Members of promotable clones, such as DRBD, which must be promoted where the service runs.
     copies: tuple[Primitive, ...]
-    nodes: tuple[str, ...]
-    replicated: tuple[str, ...]
-    pools: tuple[str, ...]
+    nodes: tuple[str, ...]  # nodes that may run the service
+    replicated: tuple[str, ...]  # names of DRBD resources
+    pools: tuple[str, ...]  # names of ZFS pools
     devices: tuple[str, ...]
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...]  # movable IP addresses
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
@@ -119,11 +113,7 @@ def _assumed(setup: Setup) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    """Return the services: sets of resources that groups and mandatory colocations keep together.
-
-    Fencing devices, agents that only monitor, and stopped resources are no services. Plain clones are services only if
-    there is nothing else: then they mount a cluster file system on all nodes.
-    """
+    # Plain clones are services only if there is nothing else: then they mount a cluster file system on all nodes.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]

@@ -92,17 +92,14 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Location:
-    """A location constraint: resources prefer some nodes, or avoid them if the score is negative.
-
-    ``certain`` is False if the constraint depends on the time or on other values that are not in the CIB.
-    """
+    """A location constraint: resources prefer some nodes, or avoid them if the score is negative."""
 
     id: str
     resources: tuple[str, ...]
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True
+    certain: bool = True  # False if it depends on the time or on other values that are not in the CIB
 
 
 @dataclass(frozen=True)

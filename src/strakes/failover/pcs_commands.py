@@ -72,11 +72,8 @@ def _commands(text: str) -> Iterator[list[str]]:
 
 def _setup(builder: CibBuilder, words: list[str]) -> None:
     """Add the nodes of ``cluster setup NAME NODE [addr=A]...``; pcs 0.9: ``setup --name NAME NODE,NODE-ring1 ...``."""
-    if "--name" in words:
-        place = words.index("--name")
-        words = words[:place] + words[place + 2 :]
-    else:
-        words = words[1:]
+    place = words.index("--name") if "--name" in words else -1
+    words = words[: max(place, 0)] + words[place + 2 :]
     for word in takewhile(lambda word: word not in _ENDS_OF_NODES and not word.startswith("--"), words):
         if "=" not in word:
             builder.node(word.partition(",")[0])
@@ -86,10 +83,6 @@ def _add_remote(builder: CibBuilder, words: list[str]) -> None:
     """Add the resource of ``cluster node add-remote NODE [ADDRESS] [OPTIONS]``."""
     address = [f"server={word}" for word in words[1:2] if "=" not in word and word not in _BLOCKS]
     _create(builder, [words[0], "ocf:pacemaker:remote", *address, *words[1 + len(address) :]])
-
-
-def _add_guest(builder: CibBuilder, words: list[str]) -> None:
-    _update(builder, [words[1], "meta", f"remote-node={words[0]}", *words[2:]])
 
 
 def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
@@ -163,11 +156,6 @@ def _operation(builder: CibBuilder, words: list[str]) -> None:
         builder.operation(element, words[1], read_words(words[2:], ()).settings)
 
 
-def _level(builder: CibBuilder, words: list[str]) -> None:
-    if len(words) > 2:
-        builder.level(words[1], words[0], [name for word in words[2:] for name in word.split(",")])
-
-
 def add_location(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraints of ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...``."""
     resource, *rest = words
@@ -229,8 +217,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "cluster setup": _setup,
     "cluster node add": lambda builder, words: builder.node(words[0].partition(",")[0]),
     "cluster node add-remote": _add_remote,
-    "cluster node add-guest": _add_guest,
-    "cluster remote-node add": _add_guest,
+    "cluster node add-guest": lambda to, words: _update(to, [words[1], "meta", f"remote-node={words[0]}", *words[2:]]),
     "property set": settings_reader("crm_config"),
     "property": settings_reader("crm_config"),
     "resource defaults update": settings_reader("rsc_defaults"),
@@ -246,7 +233,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource meta": lambda builder, words: _update(builder, [words[0], "meta", *words[1:]]),
     "resource op add": _operation,
     "stonith create": partial(_create, standard="stonith"),
-    "stonith level add": _level,
+    "stonith level add": lambda builder, words: builder.level(words[1], words[0], ",".join(words[2:]).split(",")),
     "node attribute": lambda builder, words: builder.node(words[0], dict(word.split("=", 1) for word in words[1:])),
     "stonith sbd": lambda builder, words: builder.properties({"have-watchdog": str(words[0] == "enable").lower()}),
     "constraint location": add_location,

@@ -16,21 +16,16 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Event:
-    """An event to simulate, such as the death of a node.
+    """An event to simulate, such as the death of a node."""
 
-    ``dead``: nodes that die. ``monitors``, ``stops``: (resource, node) whose monitor or stop operation fails.
-    ``stale``: (target, node) with an outdated DRBD copy. ``diskless``: (target, node) that lost its shared disks.
-    ``unfenceable``: nodes that cannot be fenced. ``watched``: (attribute, node, value) from network monitoring.
-    """
-
-    dead: frozenset[str] = frozenset()
-    monitors: frozenset[tuple[str, str]] = frozenset()
-    stops: frozenset[tuple[str, str]] = frozenset()
-    stale: frozenset[tuple[str, str]] = frozenset()
+    dead: frozenset[str] = frozenset()  # nodes that die
+    monitors: frozenset[tuple[str, str]] = frozenset()  # (resource, node) whose monitor operation fails
+    stops: frozenset[tuple[str, str]] = frozenset()  # (resource, node) whose stop operation fails
+    stale: frozenset[tuple[str, str]] = frozenset()  # (target, node) with an outdated DRBD copy
     quorum: bool = True
-    unfenceable: frozenset[str] = frozenset()
-    diskless: frozenset[tuple[str, str]] = frozenset()
-    watched: Watched = frozenset()
+    unfenceable: frozenset[str] = frozenset()  # nodes that cannot be fenced
+    diskless: frozenset[tuple[str, str]] = frozenset()  # (target, node) that lost its shared disks
+    watched: Watched = frozenset()  # (attribute, node, value) from network monitoring
 
 
 @dataclass(frozen=True)

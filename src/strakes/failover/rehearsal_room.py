@@ -1,7 +1,4 @@
-"""Model of the hardware: which nodes have power, which nodes reach each other, and which fencing devices work.
-
-A part works or has failed; partial failures are not modelled. A network fails for all nodes or for one node.
-"""
+"""Model of the hardware: which nodes have power and reach each other. There are no partial failures of a part."""
 
 from __future__ import annotations
 
@@ -190,21 +187,16 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of the hardware and of the cluster after some failures.
-
-    ``off``: nodes that are dead or without power. ``stale``: (target, node) with an outdated copy. ``stuck``: services
-    move only after a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has suspended all
-    writes. ``paused``: DRBD suspends writes until its fence-peer handler times out.
-    """
+    """The state of the hardware and of the cluster after some failures."""
 
     room: Room
     state: ClusterState
-    off: frozenset[str] = frozenset()
-    stale: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False
-    apart: bool = False
-    frozen: bool = False
-    paused: bool = False
+    off: frozenset[str] = frozenset()  # nodes that are dead or without power
+    stale: frozenset[tuple[str, str]] = frozenset()  # (target, node) with an outdated copy
+    stuck: bool = False  # services move only after a person acts
+    apart: bool = False  # live nodes do not reach each other
+    frozen: bool = False  # DRBD has suspended all writes
+    paused: bool = False  # DRBD suspends writes until its fence-peer handler times out
     quorum: bool = True
 
     @property

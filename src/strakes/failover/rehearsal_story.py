@@ -23,24 +23,20 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Policies:
-    """The settings that decide how nodes react when the heartbeat between them is lost.
-
-    ``device``: whether a quorum device has a vote. ``first``: node whose partition wins a tie of votes, because of the
-    quorum device or ``auto_tie_breaker``. ``names``: nodes with a vote. ``watchers``: agents that monitor networks.
-    """
+    """The settings that decide how nodes react when the heartbeat between them is lost."""
 
     fencing: bool
     two_node: bool
-    device: bool
+    device: bool  # whether a quorum device has a vote
     breaks_ties: bool
-    first: str
+    first: str  # node whose partition wins a tie of votes, by the quorum device or auto_tie_breaker
     frozen_without_peer: bool
     frozen_s: float
     delays_s: dict[str, tuple[float, float]]
-    by_priority: bool
+    by_priority: bool  # whether the node with services wins a fencing race
     waits_for_all: bool
-    names: tuple[str, ...]
-    watchers: tuple[Primitive, ...]
+    names: tuple[str, ...]  # nodes with a vote
+    watchers: tuple[Primitive, ...]  # agents that monitor networks
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:

@@ -14,29 +14,21 @@ from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 @dataclass(frozen=True)
 class Cut:
-    """The effect of one fencing device.
-
-    ``node``: node whose power is really cut. ``feed``: power feed that an outlet switches. ``kind``: ``pretends``
-    reports success without cutting power, ``lost`` has an unknown address, ``surely`` never fails in this model.
-    """
+    """The effect of one fencing device. ``lost``: its address is unknown; ``surely``: it never fails in this model."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
-    node: str = ""
-    feed: str = ""
+    node: str = ""  # node whose power is really cut
+    feed: str = ""  # power feed that an outlet switches
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """Heartbeat links and fencing devices.
+    """Heartbeat links and fencing devices."""
 
-    ``links``: networks of the Corosync links that connect all nodes. ``levels``: node -> its fencing levels, each a
-    tuple of devices that must all succeed.
-    """
-
-    links: tuple[str, ...]
+    links: tuple[str, ...]  # networks of the Corosync links that connect all nodes
     quorum_host: str
-    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels, whose devices must all succeed
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:

@@ -71,9 +71,9 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         for failures in wanted:
             with suppress(CommandTimeout):
                 scenes.append(story.play(failures))
-    played = (tuple(one for one in scenes if len(one.failures) == number) for number in (1, 2))
+    single, double = (tuple(one for one in scenes if len(one.failures) == number) for number in (1, 2))
     left = f"nothing about {len(wanted) - len(scenes)} of {len(wanted)} failures, which exceeded the time limit"
-    return Rehearsal(setup.where, *played, (*story.assumed, *([left] if len(scenes) < len(wanted) else ())))
+    return Rehearsal(setup.where, single, double, (*story.assumed, *([left] if len(scenes) < len(wanted) else [])))
 
 
 def document(rehearsal: Rehearsal) -> str:

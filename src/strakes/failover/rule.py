@@ -66,21 +66,16 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake.
-
-    ``find``: yields a text for each place with the mistake. ``needs``: inputs such as corosync or state, without
-    which the rule is skipped. ``source``: public page that supports ``reason``, or that reports the mistake. ``bad``,
-    ``good``: examples, as changes to a good cluster of two nodes (``tests/failover/rule_example.py``).
-    """
+    """A rule that finds one kind of mistake."""
 
     name: str
     severity: Severity
-    needs: frozenset[str]
+    needs: frozenset[str]  # inputs such as corosync or state, without which the rule is skipped
     reason: str
     remedy: str
-    source: str
-    find: Find
-    bad: tuple[str, ...]
+    source: str  # public page that supports the reason, or that reports the mistake
+    find: Find  # yields a text for each place with the mistake
+    bad: tuple[str, ...]  # example, as changes to a good cluster of two nodes (tests/failover/rule_example.py)
     good: tuple[str, ...]
 
 

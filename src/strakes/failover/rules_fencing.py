@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from strakes.failover.facts import shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
@@ -34,7 +34,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
     """Find power outlets, BMCs and virtual machines that are configured for more than one node."""
-    rows = list[tuple[Hashable, str]]()
+    rows = list[tuple[tuple[str, frozenset[tuple[str, str]]], str]]()
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)
         # The other parameters select the host or account in which the plug names a virtual machine.
@@ -44,7 +44,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
             if not is_bmc(device) and not is_outlet(device):
                 place = (device.agent, plug_of(device, node))
             if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
-                rows.append(((" ".join(filter(None, place)), frozenset(() if place[2:] else own)), node))
+                rows.append(((" ".join(filter(None, place)), frozenset(own if len(place) == 2 else [])), node))
     for (place, _), first, node in shared(rows):
         yield f"cib: {first} and {node} have the same BMC, outlet or machine: {place}"
 

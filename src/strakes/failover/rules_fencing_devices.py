@@ -70,10 +70,7 @@ def plug_of(device: Primitive, node: str) -> str:
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return a key that identifies the power switch of a node: address, selecting parameters, outlet.
-
-    The outlet is empty for a BMC, unless the BMC controls a chassis whose plugs are several machines.
-    """
+    """Return a key of a node's power switch: address, selecting parameters, outlet (of a BMC only in a chassis)."""
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
     return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)

@@ -50,24 +50,19 @@ _STATES = (
 
 @dataclass(frozen=True)
 class Setup:
-    """The parsed configuration files of one cluster.
-
-    Missing parts are None or empty, and rules about a missing part are skipped. ``root``: directory with ``etc``.
-    ``texts``: path -> content. ``behaviour``: simulation results, if any. ``nodes_assumed``: no file lists the nodes of
-    the CIB. ``undefined``: statements about resources that no statement defines.
-    """
+    """The parsed configuration files of one cluster. Missing parts are None or empty; rules about them are skipped."""
 
     where: str
-    root: Path
+    root: Path  # directory with etc
     cluster: Cluster | None = None
     corosync: Block = field(default_factory=partial(Block, ""))
     drbd: tuple[Resource, ...] = ()
     cib: Cib | None = None
     lustre: str = ""
-    texts: dict[str, str] = field(default_factory=dict)
-    behaviour: Behaviour | None = None
-    nodes_assumed: bool = False
-    undefined: tuple[str, ...] = ()
+    texts: dict[str, str] = field(default_factory=dict)  # path -> content
+    behaviour: Behaviour | None = None  # results of simulations, if any
+    nodes_assumed: bool = False  # no file lists the nodes of the CIB
+    undefined: tuple[str, ...] = ()  # statements about resources that no statement defines
 
     @property
     def pacemaker(self) -> Cib:

@@ -25,10 +25,7 @@ _MOST_FAILURES = 40
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the simulated states of a cluster. Return None if the CIB is missing, too large or refused.
-
-    Raises CommandTimeout if the simulation of the start exceeds the time limit.
-    """
+    """Return simulated states; None for a missing, too large or refused CIB. Raises CommandTimeout for a slow start."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
@@ -68,10 +65,7 @@ def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, str]) -> frozenset[str]:
-    """Return the managed resources that run neither after a fresh start nor with the status stored in the CIB.
-
-    ``roles``: resource -> role that it must have, or an empty text for any role.
-    """
+    """Return the managed resources that run neither after a fresh start nor with the CIB's status, in ``roles``."""
     idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name, roles[name]))

@@ -33,18 +33,13 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class SplitBrainJudgement:
-    """The result of comparing the copies of a journal.
-
-    ``split_brain``: sentences with evidence that two nodes served at the same time. ``lost``: acknowledged records that
-    the copy in use lacks. ``twice``: records that the copy in use has more than once. ``unanswered``: number of records
-    in the copy in use without an acknowledgement.
-    """
+    """The result of comparing the copies of a journal."""
 
     acknowledged: int
-    split_brain: tuple[str, ...] = ()
-    lost: tuple[JournalRecord, ...] = ()
-    twice: tuple[JournalRecord, ...] = ()
-    unanswered: int = 0
+    split_brain: tuple[str, ...] = ()  # sentences with evidence that two nodes served at the same time
+    lost: tuple[JournalRecord, ...] = ()  # acknowledged records that the copy in use lacks
+    twice: tuple[JournalRecord, ...] = ()  # records that the copy in use has more than once
+    unanswered: int = 0  # number of records in the copy in use without an acknowledgement
 
     @property
     def good(self) -> bool:

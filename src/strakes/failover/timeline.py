@@ -68,23 +68,17 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """The effect of a fail-over on one client.
-
-    ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of this
-    wait; None if the client was not hit or never got an answer again. ``hit``: the wait is an outlier for this client,
-    or operations failed that had never failed before. ``known``: the data sufficed to decide ``hit``. ``usual_s``:
-    median duration of an operation. All times are in seconds.
-    """
+    """The effect of a fail-over on one client. All times are in seconds."""
 
     client: str
     operations: int
     errors: int
-    usual_s: float
-    stall_s: float
+    usual_s: float  # median duration of an operation
+    stall_s: float  # longest wait for an answer after the fault
     stall_began_s: float
-    back_after_s: float | None
-    hit: bool = True
-    known: bool = True
+    back_after_s: float | None  # from the fault to the end of this wait; None if not hit, or without end
+    hit: bool = True  # the wait is an outlier for this client, or operations failed for the first time
+    known: bool = True  # the data sufficed to decide ``hit``
 
 
 @dataclass(frozen=True)
@@ -113,17 +107,13 @@ class Timeline:
 
 
 class _Wait(NamedTuple):
-    """Interval between two answers to a client.
-
-    ``asking_s``: seconds with a pending request. ``failures``: number of operations that ended without an answer.
-    ``answered``: False if the recording ends before the second answer.
-    """
+    """Interval between two answers to a client."""
 
     began_s: float
     ended_s: float
-    asking_s: float
-    failures: int
-    answered: bool
+    asking_s: float  # seconds with a pending request
+    failures: int  # number of operations that ended without an answer
+    answered: bool  # False if the recording ends before the second answer
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
@@ -207,10 +197,7 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    """Return the waits that belong to an outage, and whether the data suffice to decide.
-
-    A wait with failed operations is an outage of any length if no operation had failed before the fault.
-    """
+    # A wait with failed operations is an outage of any length if no operation had failed before the fault.
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     if not after:

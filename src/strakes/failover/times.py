@@ -1,7 +1,4 @@
-"""Read the times and limits in the files of a cluster, in seconds, with the defaults of the programs.
-
-``options/times.toml`` lists the settings that are times. Functions calculate times that depend on several settings.
-"""
+"""Read the times and limits in the files of a cluster, in seconds, with the defaults in ``options/times.toml``."""
 
 from __future__ import annotations
 
@@ -28,18 +25,14 @@ _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 
 @dataclass(frozen=True)
 class Amount:
-    """A time or another number in the configuration of a cluster, such as Corosync's token.
+    """A time or another number in the configuration of a cluster, such as Corosync's token."""
 
-    ``scope``: link, device or resource; empty for the whole cluster. ``text``: the setting in the file if it is
-    ``written`` there, otherwise the name of the default. ``unit``: empty for a number without unit.
-    """
-
-    scope: str
+    scope: str  # link, device or resource; empty for the whole cluster
     where: str
-    text: str
+    text: str  # the setting, or the name of the default if it is not written in the file
     value: float
     written: bool = True
-    unit: str = " s"
+    unit: str = " s"  # empty for a number without unit
 
     @property
     def shown(self) -> str:
@@ -324,18 +317,14 @@ _IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 @dataclass(frozen=True)
 class Limit:
-    """A required relation between two times, such as ``consensus >= 1.2 x token``: left >= times x right + plus.
-
-    ``left``, ``right``: names of times; without ``right``, the limit is ``plus``. Two defaults are not compared.
-    ``before``: first release of Pacemaker that does not need the relation.
-    """
+    """A required relation between two times, such as ``consensus >= 1.2 x token``: left >= times x right + plus."""
 
     left: str
     relation: str
-    right: str = ""
+    right: str = ""  # name of a time; if empty, the limit is ``plus``
     plus: float = 0.0
     times: float = 1.0
-    before: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()  # first release of Pacemaker that does not need the relation
 
 
 def read_limit(text: str) -> Limit:

@@ -40,11 +40,11 @@ def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tm
     )
     result = rehearse(read_plan(tmp_path), doubles=False)
     assert result.singles and not any(scene.split_brain for scene in result.singles)
+    assert "at random" in " ".join(text for scene in result.singles for text in scene.said)
 
 
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false/pacemaker/cib.xml"])
 def test_fencing_switched_off_by_its_new_property_allows_split_brain(case: str, strakes: StrakesRunner) -> None:
-    """The second case is a bare CIB, whose assumptions are listed."""
     need("crm_simulate")
     done = strakes("failover", "rehearse", CASES / case, "--singles")
     assert done.returncode == 1 and "SPLIT BRAIN" in done.stdout and "Split brain possible: nowhere" not in done.stdout

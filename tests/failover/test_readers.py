@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from strakes.failover.crm_text import read_crm
 from strakes.failover.model import ClusterModel, model_of
 from strakes.failover.pcs_commands import read_pcs_commands
 from strakes.failover.pcs_config import read_pcs_config
+from strakes.failover.rehearse import rehearse
 from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
@@ -23,6 +23,8 @@ _PAIR = Path(__file__).parent / "cases" / "one-pair-in-three-forms"
 FORMS = {path.name: (path.name, path.read_text()) for path in sorted(_PAIR.iterdir())}
 CRM, PCS = FORMS["a.crm"][1], FORMS["setup.sh"][1]
 DANGLING = "clone c missing\ngroup h gone\norder o2 inf: c g\n"
+_AT = "pcs constraint location g rule score=1 date"
+DATES = f"{_AT} in_range 2024-01-01 to 2030-01-01\n{_AT}-spec hours=9-16 weekdays=1-5\n{_AT} gt 2024-01-01 and #uname eq na\n"
 
 
 def _model(directory: Path, name: str, text: str) -> ClusterModel:
@@ -63,7 +65,7 @@ def test_the_output_of_the_installed_pcs_gives_the_model_of_its_cib(tmp_path: Pa
 
 def test_the_built_cib_is_valid_for_pacemaker(tmp_path: Path) -> None:
     need("crm_verify")
-    for number, text in enumerate((*(text for _, text in FORMS.values()), CRM + DANGLING)):
+    for number, text in enumerate((*(text for _, text in FORMS.values()), CRM + DANGLING, PCS + DATES)):
         file = tmp_path / f"{number}.xml"
         file.write_text(_cib_of(tmp_path / str(number), text))
         done = subprocess.run(["crm_verify", "--xml-file", str(file)], capture_output=True, text=True, timeout=60)
@@ -85,12 +87,17 @@ def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     assert [node.name for node in model_of(setup).cluster.nodes] == ["na", "nb"]
     assert [one.then for one in setup.pacemaker.orders] == ["Filesystem-1-3"], "started from left to right"
     assert setup.devices[0].values["hostlist"] == "nb" and setup.devices[0].values["ipaddr"] == "10.3.1.2"
+    need("crm_simulate")
+    scenes = {scene.failures[0].text: scene for scene in rehearse(setup, doubles=False).singles}
+    assert scenes["nfs-1-4 fails"].ending == "outage" and "does not monitor" in scenes["nfs-1-4 fails"].said[0]
+    assert [scene.ending for scene in scenes.values() if scene.failures[0].kind == "cold"] == ["nothing", "take-over"]
 
 
 def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     (tmp_path / "make.pcs.sh").write_text(
         'N1=na; N2=nb\nVIP="10.3.0.10"\npcs cluster setup c $N1 $N2\n'
-        "for n in $N1 ${N2}; do\n  pcs stonith create f_$n fence_ipmilan ip=$n-bmc pcmk_host_list=$n\ndone\n"
+        "for n in $N1 ${N2}; do pcs stonith create f_$n fence_ipmilan ip=10.9.0.${n#n} pcmk_host_list=$n; done  # all\n"
+        "for a in 1 2; do\n  for b in x; do\n    pcs property set p_$a=$b\n  done\ndone\n"
         "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP group g --future\n"
         "pcs constraint location add l regexp%i.* nb -- -INFINITY resource-discovery=never\n"
         "na:~ # pcs stonith sbd enable device=/dev/a device=/dev/b SBD_WATCHDOG_TIMEOUT=7\n"
@@ -99,7 +106,8 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     assert setup.services[0].group == "g" and setup.sbd["SBD_DEVICE"] == "/dev/a;/dev/b"
     assert [(one.resources, one.score) for one in setup.pacemaker.locations] == [(("ip",), -float("inf"))]
     assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
-    assert [one.values["pcmk_host_list"] for one in setup.devices] == ["na", "nb"]
+    assert [(one.values["pcmk_host_list"], one.values["ip"][-1]) for one in setup.devices] == [("na", "a"), ("nb", "b")]
+    assert setup.pacemaker.properties == {"p_1": "x", "p_2": "x"}
 
 
 def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_known(tmp_path: Path) -> None:
@@ -120,8 +128,11 @@ def test_commands_of_guides_give_no_false_error(tmp_path: Path) -> None:
         'pcs stonith create f fence_sbd devices=/dev/x\npcs resource create db pgsql rep_mode=sync node_list="na nb nc" '
         "op methods interval=0s timeout=5 promotable notify=true\npcs resource create vip IPaddr2 ip=10.0.0.5\n"
         "pcs constraint colocation add vip with master db-clone\npcs constraint order promote db-clone then vip\n"
+        "pcs cluster node add nd\npcs cluster node add-remote nr 10.0.0.8\npcs constraint location vip prefers nr=9 ng=9\n"
+        "pcs resource create vm VirtualDomain config=/etc/vm.xml\npcs cluster node add-guest ng vm\n"
     )
     setup = read_plan(tmp_path)
+    assert setup.node_names[3:] == ("nd",) and setup.pacemaker.remote_nodes == ("nr", "ng")
     assert setup.sbd["SBD_DEVICE"] == "/dev/x" and setup.pacemaker.orders[0].then_action == "start"
     assert not [one for one in findings(setup)[0] if one.severity == "error"]
 
@@ -145,13 +156,14 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
 
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
     (tmp_path / "c.crm").write_text(
-        "node 1: na\nprimitive a ocf:pacemaker:controld op monitor interval=9 timeout=9 op_params depth=0\n"
+        "node 7: na\nnode $id=1 nb\nprimitive a ocf:pacemaker:controld op monitor interval=9 op_params depth=0\n"
         "location l /^a$/ rule 2000: pingd number:lt 1000\nlocation m { a } resource-discovery=never -inf: na\n"
     )
     cib = read_plan(tmp_path).pacemaker
     (rule,) = cib.root.iter("rule")
     assert rule.get("score") == "2000" and rule[0].get("operation") == "lt" and rule[0].get("value") == "1000"
-    assert cib.primitives[0].operations[0].name == "monitor" and cib.primitives[0].timeout_s("stop") == 100
+    assert [cib.primitives[0].timeout_s(name) for name in ("monitor", "stop")] == [20, 100], "as its agent advises"
+    assert [one.get("id") for one in cib.root.iter("node")] == ["7", "1"]
     assert [one.resources for one in cib.locations] == [("a",), ("a",)]
 
 
@@ -193,11 +205,6 @@ def test_truncated_text_is_read_without_an_error() -> None:
             for cut in range(0, len(text), 17):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")
-
-
-def test_the_ids_of_nodes_in_crm_text_are_kept() -> None:
-    text = read_crm("node 3: c\nnode $id=1 a\nnode b").text
-    assert re.findall(r'<node id="(\w+)"', text) == ["3", "1", "b"]
 
 
 BUNDLES = """\

@@ -115,6 +115,10 @@ def test_without_links_the_node_with_the_longer_fencing_delay_survives_or_none(p
     turned = play(SERVICE, CROSS, change=("cluster.toml", 'survivor = "mds-a"', 'survivor = "mds-b"'))
     assert turned.fenced == ("mds-b",)  # the delay in the CIB decides, not cluster.toml
     delay = 'name="pcmk_delay_base" value="{}"'
+    longest = play(
+        SERVICE, CROSS, change=("pacemaker/cib.xml", delay.format("10s"), delay.format("10s").replace("base", "max"))
+    )
+    assert longest.fenced == ("mds-b",) and "at random" not in " ".join(longest.said)
     both = play(SERVICE, CROSS, change=("pacemaker/cib.xml", delay.format("10s"), delay.format("0s")))
     assert both.ending == "outage" and both.fenced == ("mds-a", "mds-b")
 
@@ -251,7 +255,6 @@ def test_remote_nodes_do_not_vote(play: Callable[..., Scene]) -> None:
 
 
 def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]) -> None:
-    """Cut the rings while the quorum device is reached over another network."""
     planned_device = "host: 10.20.0.9\n      algorithm: ffsplit\n      tie_breaker: 1"
     lost = (RoomPart("network", "lan"), RoomPart("network", "storage"))
     for number, winner, loser in ((1, "mds1", "mds2"), (2, "mds2", "mds1")):
@@ -327,3 +330,7 @@ def test_simulations_that_time_out_are_counted_and_the_others_are_used(
     assert set(behaviour.without) == {"nfs2"} and "mount-home" in behaviour.failed
     said = [one for one in check(setup).verdicts if one.program == "crm_simulate"]
     assert [(one.state, one.text) for one in said] == [("unable", "simulations that did not end in time: 1")]
+    assert rehearse(setup, doubles=False).assumed[-1].startswith("nothing about ")
+    monkeypatch.setattr("strakes.failover.rehearse._MOST_S", 0.0)
+    with pytest.raises(BadInputError, match="cannot be rehearsed"):
+        rehearse(setup, doubles=False)

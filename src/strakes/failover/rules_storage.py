@@ -99,7 +99,9 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
     for (kind, value), first, other in shared(rows):
-        if kind != "directory" or not _never_together(setup.pacemaker, first, other):
+        # Ports, files and units belong to a node, disks to the cluster.
+        shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
+        if shared_by_nodes or not _never_together(setup.pacemaker, first, other):
             yield f"cib: {first} and {other} have the {kind} {value}"
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):

@@ -123,13 +123,13 @@ class CibBuilder:
         if level:
             self._set(added, "instance_attributes", identity, level)
 
-    def advised_operations(self, element: Xml.Element, words: Words, *, timeouts: bool = False) -> None:
+    def advised_operations(self, element: Xml.Element, *, timeouts: bool = False) -> None:
         """Add missing operations, except monitors, with the time-outs that the agent advises; or missing time-outs."""
-        given = {name for kind, name, _ in words.blocks if kind == "op"}
         for name, limit in times_of(element.attrib).items():
-            if name not in (*given, "monitor"):
+            given = element.findall(f"./operations/op[@name='{name}']")
+            if not given and name != "monitor":
                 self.operation(element, name, {"timeout": f"{limit:g}s"})
-            for operation in element.iterfind(f"./operations/op[@name='{name}']") if timeouts else ():
+            for operation in given if timeouts else ():
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def forget_operations(self, identity: str, names: set[str]) -> None:

@@ -36,9 +36,9 @@ def read_crm(text: str) -> CibBuilder:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
     # crmsh adds missing operations such as start and stop, and missing time-outs, to the resources of a script.
-    for keyword, identity, *rest in statements if "dc-version=" not in text else ():
+    for keyword, identity, *_ in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
-            builder.advised_operations(element, read_words(rest[1:], _BLOCKS), timeouts=True)
+            builder.advised_operations(element, timeouts=True)
     return builder
 
 

@@ -101,7 +101,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
         for settings in _default_monitors(element.attrib):
             builder.operation(element, "monitor", settings)
     if "--no-default-ops" not in words:
-        builder.advised_operations(element, read)
+        builder.advised_operations(element)
     if group:
         builder.group(group, [identity])
     for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):

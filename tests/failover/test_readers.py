@@ -24,7 +24,7 @@ FORMS = {path.name: (path.name, path.read_text()) for path in sorted(_PAIR.iterd
 CRM, PCS = FORMS["a.crm"][1], FORMS["setup.sh"][1]
 DANGLING = "clone c missing\ngroup h gone\norder o2 inf: c g\n"
 _AT = "pcs constraint location g rule score=1 date"
-DATES = f"{_AT} in_range 2024-01-01 to 2030-01-01\n{_AT}-spec hours=9-16 weekdays=1-5\n{_AT} gt 2024-01-01 and #uname eq na\n"
+DATES = f"{_AT} in_range 2024-01-01 to 2030-01-01\n{_AT}-spec hours=9-16 weekdays=1-5\n{_AT} gt 2024-01-01 and '#uname' eq na\n"
 
 
 def _model(directory: Path, name: str, text: str) -> ClusterModel:
@@ -107,7 +107,7 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     assert [(one.resources, one.score) for one in setup.pacemaker.locations] == [(("ip",), -float("inf"))]
     assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
     assert [(one.values["pcmk_host_list"], one.values["ip"][-1]) for one in setup.devices] == [("na", "a"), ("nb", "b")]
-    assert setup.pacemaker.properties == {"p_1": "x", "p_2": "x"}
+    assert setup.pacemaker.properties == {"have-watchdog": "true", "p_1": "x", "p_2": "x"}
 
 
 def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_known(tmp_path: Path) -> None:

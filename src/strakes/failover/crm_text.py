@@ -193,7 +193,7 @@ def terms_of(words: Iterable[str]) -> Iterator[Term]:
             pairs = dict(word.split("=", 1) for word in parts if "=" in word)
             plain = [word for word in parts if "=" not in word and word not in ("date", "to", "duration")]
             operation, *dates = plain or ["date_spec"]
-            names = ("end",) if operation == "lt" else ("start", "end")
+            names = {"gt": ("start",), "lt": ("end",)}.get(operation, ("start", "end"))
             given = dict(zip(names, dates, strict=False)) | {key: pairs.pop(key) for key in names if key in pairs}
             yield {"operation": _DATE_OPERATIONS.get(operation, operation)} | given, pairs
         elif len(parts) == 2 and parts[0] in ("defined", "not_defined"):

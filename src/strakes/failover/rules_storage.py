@@ -133,15 +133,14 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     """Find mistakes in NFS exports: a repeated fsid or client, an unknown option, or exported NFS state."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
-    numbers = [(number, one.id) for one in exports if (number := one.values.get("fsid", ""))]
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
-    for number, first, other in shared(numbers):
-        if place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
+    for number, first, other in shared((one.values.get("fsid", ""), one.id) for one in exports):
+        if number and place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
             yield f"cib: {place[first]} and {place[other]} have fsid={number}"
     yield from (f"cib: {first} and {other} both export {what}" for what, first, other in shared(clients))
     words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]
-    unknown = [pair for pair in words if pair[1].partition("=")[0] not in ("", *options_of("exports"))]
-    yield from (f"cib: {name} has the option {word}" for name, word in unknown)
+    known = {"", *options_of("exports")}
+    yield from (f"cib: {name} has the option {word}" for name, word in words if word.partition("=")[0] not in known)
     roots = tuple(f"{place[one.id]}/" for one in exports if one.values.get("fsid") not in ("0", "root"))
     for one in setup.services:
         state = one.values.get("nfs_shared_infodir", "").rstrip("/")

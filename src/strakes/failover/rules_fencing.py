@@ -45,8 +45,8 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 place = (device.agent, plug_of(device, node))
             if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
                 rows.append(((" ".join(filter(None, place)), frozenset(own if len(place) == 2 else [])), node))
-    for (place, _), first, node in shared(rows):
-        yield f"cib: {first} and {node} have the same BMC, outlet or machine: {place}"
+    for (key, _), first, node in shared(rows):
+        yield f"cib: {first} and {node} have the same BMC, outlet or machine: {key}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:

@@ -42,7 +42,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
         for node in nodes:
             place = place_of_power(device, node)
             if not is_bmc(device) and not is_outlet(device):
-                place = (device.agent, plug_of(device, node))
+                place = (device.agent, "" if setup.pacemaker.fences_everybody(device) else plug_of(device, node))
             if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
                 rows.append(((" ".join(filter(None, place)), frozenset(own if len(place) == 2 else [])), node))
     for (key, _), first, node in shared(rows):

@@ -46,10 +46,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    """Return services that newer releases of Pacemaker may start although crm_simulate 2.1.5 starts them nowhere.
-
-    Newer releases differ in placement by utilization, and in colocations of bundles and of members of groups.
-    """
+    # Releases after 2.1.5 differ in placement by utilization, and in colocations of bundles and of members of groups.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}

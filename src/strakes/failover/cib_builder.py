@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.known_options import advised_times, resource_agents
@@ -12,6 +13,7 @@ from strakes.failover.known_options import advised_times, resource_agents
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
+_NONE: Pairs = MappingProxyType({})
 # Attributes of an expression of a rule, and those of the date_spec or duration inside it.
 Term = tuple[dict[str, str], dict[str, str]]
 Member = tuple[str, str]  # Member of a constraint: id of a resource, and its role or action (may be empty).
@@ -138,13 +140,17 @@ class CibBuilder:
         for operations in element.findall("./operations") if element is not None else ():
             operations[:] = [one for one in operations if one.get("name") not in names]
 
-    def group(self, identity: str, members: Iterable[str], meta: Pairs | None = None) -> None:
-        """Move resources into a group; the group is created if it does not exist."""
+    def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
+        """Move resources into a group, which is created if absent. ``place``: {"before" or "after": a member}."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)
         self._adopt(group, members)
-        self._set(group, "meta_attributes", identity, meta or {})
+        for side, anchor in place.items():
+            places = {one.get("id", ""): float(number) for number, one in enumerate(group)}
+            places |= dict.fromkeys(members, places.get(anchor, 0.0) + (0.5 if side == "after" else -0.5))
+            group[:] = sorted(group, key=lambda one: places[one.get("id", "")])
+        self._set(group, "meta_attributes", identity, meta)
 
     def clone(self, identity: str, member: str, meta: Pairs, *, promotable: bool = False) -> None:
         """Make a clone of a resource or group."""

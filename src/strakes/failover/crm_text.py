@@ -272,6 +272,10 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_defaults": settings_reader("rsc_defaults"),
     "op_defaults": settings_reader("op_defaults"),
     "fencing_topology": _topology,
+    # crm resource maintenance RESOURCE off
+    "resource": lambda builder, words: builder.change(
+        words[1], read_words(["meta", "maintenance=false"][: 2 * (words[::2] == ["maintenance", "off"])], _BLOCKS)
+    ),
 }
 _STAGES = (
     ("node", "rsc_template", "primitive"),

@@ -36,7 +36,8 @@ class Option:
 
     def complaint(self, value: str) -> str:
         """Return an empty text for a valid value, or a description of the valid values."""
-        if not self.kind or value.startswith("lrm://"):
+        # A placeholder, such as $NAME, <NAME> or {NAME} in a guide, stands for a value that is not known.
+        if not self.kind or re.match(r"lrm://|[<{]|.*\$", value):
             return ""
         if "|" in self.kind:
             words = self.kind.replace("#", "a number").split("|")

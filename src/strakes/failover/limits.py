@@ -50,10 +50,8 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 
 def too_many_copies(cib: Xml.Element) -> str:
-    """Return the reason why a CIB has too many copies of resources to be simulated, or an empty text.
-
-    Defaults may set the number of copies, so the largest number in the CIB is assumed for every clone.
-    """
+    """Return the reason why a CIB has too many copies of resources to be simulated, or an empty text."""
+    # Defaults may set the number of copies, so the largest number in the CIB is assumed for every clone.
     given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
     given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in REPLICAS]
     digits = [found[0] for text in given if (found := re.search(r"[0-9]+", text))]

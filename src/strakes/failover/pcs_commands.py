@@ -85,11 +85,15 @@ def _add_remote(builder: CibBuilder, words: list[str]) -> None:
     _create(builder, [words[0], "ocf:pacemaker:remote", *address, *words[1 + len(address) :]])
 
 
-def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
-    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--group=") else (word,))]
+def _placed(words: list[str]) -> tuple[list[str], dict[str, str]]:
     placed = {word.lstrip("-"): after for word, after in pairwise(words) if word.lstrip("-") in _POSITIONS}
     kept = (word for before, word in pairwise(["", *words]) if before.lstrip("-") not in placed)
-    words, group = [word for word in kept if word.lstrip("-") not in placed], placed.get("group", "")
+    return [word for word in kept if word.lstrip("-") not in placed], placed
+
+
+def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
+    words, placed = _placed([part for word in words for part in re.split("(?<=^--group)=", word)])
+    group = placed.pop("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     # Options of a clone may follow the word meta, as in: clone meta notify=true.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
@@ -103,7 +107,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     if "--no-default-ops" not in words:
         builder.advised_operations(element)
     if group:
-        builder.group(group, [identity])
+        builder.group(group, [identity], {}, placed)
     for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
         if kind in ("clone", "promotable", "master", "bundle"):
             own = read.block("meta") | dict(meta) if kind in short else meta
@@ -224,7 +228,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource defaults": settings_reader("rsc_defaults"),
     "resource op defaults": settings_reader("op_defaults"),
     "resource create": _create,
-    "resource group add": lambda builder, words: builder.group(words[0], [w for w in words[1:] if w[:2] != "--"]),
+    "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,

@@ -65,10 +65,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after at most ``most`` transitions from a CIB file. It ends early if nothing is left to do.
-
-        ``words``: arguments of crm_simulate for the first transition, such as the failure of a node.
-        """
+        """Return the state after ``most`` transitions or less. ``words``: crm_simulate's arguments for the first."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")

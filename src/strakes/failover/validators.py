@@ -150,10 +150,7 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a temporary directory with these files, and the prefix for a command that reads them.
-
-    The prefix runs the command in /. Root runs it as user nobody, who can read but not change the files.
-    """
+    """Yield a directory with these files, and words before a command, which run it in / and not as root."""
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
         for file, content in files.items():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 
 from conftest import wait_for
 from strakes.base.processes import process_start
-from strakes.lab.process import complaint, kill_all, members, run, start, users_of
+from strakes.lab.process import MARK, complaint, kill_all, members, run, start, users_of
 from strakes.lab.state import ProcessRecord
 
 
@@ -30,6 +32,20 @@ def test_a_process_without_the_mark_is_found_by_its_record(tmp_path: Path) -> No
     assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), ())
     assert not kill_all("no-such-lab", (record,), (), patience_s=20)
     assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o4755], ids=["ordinary", "set-user-id"])
+def test_a_process_that_another_user_marks_does_not_belong_to_the_lab(tmp_path: Path, mode: int) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("becoming another user needs root")
+    program = shutil.copy("/bin/sleep", tmp_path)
+    os.chmod(program, mode)
+    with open(program, "rb") as file:
+        words = [f"/proc/self/fd/{file.fileno()}", "66"]
+        process = subprocess.Popen(words, pass_fds=[file.fileno()], env={MARK: "false-mark"}, user=65534)
+    assert not kill_all("false-mark", (), (), patience_s=20) and process.poll() is None
+    process.kill()
+    process.wait()
 
 
 def test_a_command_that_takes_too_long_is_killed_with_its_children() -> None:

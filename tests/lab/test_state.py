@@ -30,9 +30,11 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path) -> None:
     assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
 
 
-def test_others_cannot_open_the_directory_of_a_lab_and_so_not_lock_it(tmp_path: Path) -> None:
+def test_others_can_neither_lock_the_directory_of_a_lab_nor_read_its_mark(tmp_path: Path) -> None:
     with working_in(tmp_path / "lab", make=True):
-        assert stat.S_IMODE((tmp_path / "lab").stat().st_mode) == 0o711
+        journal_in(tmp_path / "lab").close()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "lab", tmp_path / "lab" / JOURNAL)]
+        assert modes == [0o711, 0o600]
 
 
 @pytest.mark.parametrize("torn", [b'{"last_step": "te', bytes(100) + b"\n"], ids=["killed", "power cut"])

@@ -143,11 +143,12 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
             words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
             if not words or os.path.basename(words[0]) != program:
                 continue
-            if _is_trusted(proc / number):
+            if is_trusted(proc / number):
                 yield int(number), words[1:]
 
 
-def _is_trusted(process: Path) -> bool:
+def is_trusted(process: Path) -> bool:
+    """Return whether all user ids of a process, a directory in /proc, are those of this user or of root."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 
@@ -192,7 +193,7 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
     for number in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             process = Path("/proc", number)
-            if mark in (process / "environ").read_bytes().split(b"\0") and _is_trusted(process):
+            if mark in (process / "environ").read_bytes().split(b"\0") and is_trusted(process):
                 left.append(int(number))
     return tuple(left)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.files import open_kept
-from strakes.base.processes import process_start
+from strakes.base.processes import is_trusted, process_start
 from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
@@ -83,17 +83,21 @@ def _processes() -> list[int]:
 
 
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Return id -> start time of a lab's processes. ``networks``: inode numbers of its network namespaces."""
+    """Return id -> start time of a lab's processes. ``networks``: inode numbers of its network namespaces.
+
+    Only root can put a process into a network namespace of a lab, but every user can mark a process.
+    """
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
+        process = Path("/proc", str(pid))
         # Before env(1) starts a command of a lab, only its arguments contain the lab's id.
         for name in ("environ", "cmdline"):
             with suppress(OSError):
-                if mark in Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0"):
+                if mark in (process / name).read_bytes().split(b"\0") and is_trusted(process):
                     found.add(pid)
         with suppress(OSError):
-            if networks and os.stat(f"/proc/{pid}/ns/net").st_ino in networks:
+            if networks and (process / "ns/net").stat().st_ino in networks:
                 found.add(pid)
     starts = {pid: process_start(pid) for pid in found - {os.getpid()}}
     return {pid: started for pid, started in starts.items() if started is not None}

@@ -184,7 +184,7 @@ class LabJournal:
 
     def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
         self.id = lab_id
-        self._descriptor = open_kept(directory / JOURNAL, os.O_WRONLY | os.O_APPEND | flags, 0o644)
+        self._descriptor = open_kept(directory / JOURNAL, os.O_WRONLY | os.O_APPEND | flags)
 
     @classmethod
     def create(cls, directory: Path, kind: str, options: Mapping[str, Any]) -> Self:

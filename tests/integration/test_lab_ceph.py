@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.running import Labs
+from strakes.lab.ceph_config import CephOptions, keyring_text
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import hierarchy_of
 
@@ -39,6 +42,17 @@ def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(la
 
     with Monitors(Path(status["facts"]["ceph_conf"])) as monitors:
         assert monitors.command("health")["status"] == "HEALTH_OK"
+
+    directory = Path(status["directory"])
+    modes = {path.name: stat.S_IMODE(path.lstat().st_mode) for path in directory.iterdir()}
+    assert modes["keyring"] == 0o600 and {modes[name] for name in ("mon", "osd", "mds", "mgr", "log", "run")} == {0o700}
+    config = status["facts"]["ceph_conf"]
+    false_key = re.search("key = (.*)", keyring_text(CephOptions()))
+    assert false_key
+    for words in ([], ["--auth_client_required=none"], [f"--key={false_key[1]}"]) if os.geteuid() == 0 else ():
+        command = ["ceph", "-c", config, "--connect-timeout", "20", *words, "status"]
+        told = subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True, text=True)
+        assert told.returncode != 0 and "denied" in told.stderr, told
 
     again = labs.start("ceph --osds 2 --mds 2 --standby 1 --osd-size 2GiB")
     assert again.returncode == 0 and again.stdout.strip() == str(mount) and (mount / "file").exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError
-from strakes.lab.ceph_config import CephOptions, check, config_text
+from strakes.lab.ceph_config import CephOptions, check, config_text, keyring_text
 from strakes.lab.ceph_lab import CephLab
 from strakes.lab.options import require_bounds
 
@@ -77,6 +77,14 @@ def test_the_object_gateway_has_its_own_section_and_is_not_listed_as_a_monitor()
     parsed.clear()
     parsed.read_string(config_text(Path("/lab"), "an-id", {"mon.a": 20001}, CephOptions(), {}))
     assert "client.rgw.a" not in parsed
+
+
+def test_every_daemon_has_a_key_of_its_own() -> None:
+    parsed = configparser.ConfigParser()
+    parsed.read_string(keyring_text(CephOptions(osds=2, mds=1, standby=1, s3=True)))
+    daemons = ["mon.", "mgr.x", "osd.0", "osd.1", "mds.a", "mds.b", "client.rgw.a"]
+    assert sorted(parsed.sections()) == sorted(["client.admin", *daemons])
+    assert len({parsed[name]["key"] for name in parsed.sections()}) == len(parsed.sections())
 
 
 def test_the_packages_of_the_gateway_are_needed_only_with_s3() -> None:

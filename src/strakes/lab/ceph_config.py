@@ -1,9 +1,13 @@
-"""Write the ceph.conf of a CephFS lab (only loopback, no keys, fast failure detection), and start its S3 gateway."""
+"""Write the ceph.conf and the keys of a CephFS lab (only loopback, fast failure detection). Start its S3 gateway."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import secrets
+import struct
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,9 +115,7 @@ public_addr = {loopback}
 cluster_addr = {loopback}
 ms_bind_port_min = 12000
 ms_bind_port_max = 19999
-auth_cluster_required = none
-auth_service_required = none
-auth_client_required = none
+auth_allow_insecure_global_id_reclaim = false
 keyring = {lab}/keyring
 run_dir = {lab}/run
 admin_socket = {lab}/run/$name.asok
@@ -134,8 +136,6 @@ mon_data = {lab}/mon/$id
 mon_allow_pool_size_one = true
 mon_allow_pool_delete = true
 mon_warn_on_pool_no_redundancy = false
-mon_warn_on_insecure_global_id_reclaim_allowed = false
-mon_warn_on_insecure_global_id_reclaim = false
 mon_data_avail_warn = 2
 mon_data_avail_crit = 1
 paxos_propose_interval = 0.05
@@ -174,10 +174,9 @@ client_mount_timeout = 30
 admin_socket = {lab}/run/$name.$pid.asok
 fuse_allow_other = {others}
 """
-# ms_mon_client_mode: encryption would need keys. rgw_gc: by default, deleted objects occupy space for two hours.
+# By default, deleted objects occupy space for two hours.
 _GATEWAY_SECTION = """
 [client.rgw.a]
-ms_mon_client_mode = crc
 rgw_data = {lab}/rgw
 rgw_frontends = beast endpoint={loopback}:{port}
 rgw_thread_pool_size = 32
@@ -210,6 +209,19 @@ def config_text(
     return text + "".join(f"\n[osd.{number}]\nbluestore_block_path = {device}\n" for number, device in devices.items())
 
 
+def keyring_text(options: CephOptions) -> str:
+    """Return a keyring with a new key for each daemon and for client.admin. One user runs all, so each may do all."""
+    names = [f"osd.{number}" for number in range(options.osds)] + [f"mds.{name}" for name in options.metadata_servers]
+    caps = "".join(f'caps {service} = "allow *"\n' for service in ("mon", "osd", "mds", "mgr"))
+    # Ceph's CryptoKey: type (1: AES), creation time in seconds and nanoseconds, length in bytes, key.
+    head = struct.pack("<HIIH", 1, int(time.time()), 0, _KEY_BYTES)
+    return "".join(
+        f"[{name}]\nkey = {base64.b64encode(head + secrets.token_bytes(_KEY_BYTES)).decode()}\n{caps}"
+        for name in ("mon.", "client.admin", "mgr.x", *names, *([GATEWAY] if options.s3 else []))
+    )
+
+
+_KEY_BYTES = 16  # AES with 128 bits, the only type of key in Ceph 16.
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
 # File with the S3 keys, which therefore never appear on a command line.
 KEYS = "s3.env"

@@ -21,6 +21,7 @@ from strakes.lab.ceph_config import (
     CephOptions,
     check,
     config_text,
+    keyring_text,
     start_gateway,
 )
 from strakes.lab.ceph_monitor import Monitors
@@ -39,7 +40,7 @@ _MODULE = "status"
 
 
 class CephLab(Lab[CephOptions]):
-    """A CephFS without authentication keys, whose daemons run in the foreground."""
+    """A CephFS whose daemons run in the foreground. Only the user of the lab can read its keys."""
 
     options_type = CephOptions
     needs_root = False
@@ -114,7 +115,7 @@ class CephLab(Lab[CephOptions]):
             self.site.step(f"a slow device for osd.{number}")
             image = make_file(self.site.directory / f"osd.{number}.image", self.options.osd_size)
             self._devices[number] = attach(self.site, image, iops, device_group(self.site.id, f"osd.{number}"))
-        self.site.write("keyring", "")
+        self.site.write("keyring", keyring_text(self.options), 0o600)
         paths = {number: device.path for number, device in self._devices.items()}
         self.site.write(
             self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths)

@@ -68,7 +68,7 @@ class HaLab(Lab[HaOptions]):
         site.install("scripts/common.sh", "common.sh")
         site.install("ha_programs.py", "node.py")
         for name in ("log", "bin"):
-            site.make_directory(name)
+            site.make_directory(name, mode=0o755)
         site.mount_memory(64 * MIB)
         for name in ("bmc.log", "alerts.jsonl"):
             site.write(name, "")
@@ -142,7 +142,7 @@ class HaLab(Lab[HaOptions]):
 
     def _make_disks(self, name: str, key: bytes, configuration: str, cib: str) -> None:
         for part in DISKS:
-            self.site.make_directory(name, part)
+            self.site.make_directory(name, part, mode=0o755)
         disk = self.site.directory / name
         write_kept(disk / "etc/corosync/authkey", key, mode=0o400)
         write_kept(disk / "etc/corosync/corosync.conf", configuration, mode=0o644)

@@ -159,7 +159,7 @@ class Machines(Namespaces):
                 "the virtual machines have no kernel", where=str(_KERNELS), why="no kernel there has a DRBD module"
             )
         # modprobe --dirname DIR searches DIR/lib/modules.
-        root = site.make_directory("uml", "lib")
+        root = site.make_directory("uml", "lib", mode=0o755)
         (root / "modules").symlink_to(_KERNELS)
         words = ("--dirname", root.parent, "--set-version", kernels[-1], "--all", "--show-depends", *_MODULES)
         listed = site.run("modprobe", *words)
@@ -169,7 +169,7 @@ class Machines(Namespaces):
         source = site.install("scripts/xstate.c", "xstate.c")
         site.run("cc", "-O2", "-shared", "-fPIC", "-o", site.directory / "xstate.so", source)
         for part in ("own", "node"):
-            site.make_directory("machine", part)
+            site.make_directory("machine", part, mode=0o755)
 
     def start(self) -> None:
         site = self.site

@@ -50,7 +50,7 @@ class HostsLab(Lab[HostsOptions]):
         site = self.site
         self._script = site.install("scripts/host.sh", "host.sh")
         for directory in ("log", "etc/ssh"):
-            site.make_directory(directory)
+            site.make_directory(directory, mode=0o755)
         site.mount_memory(self.options.size)
         site.write(
             "etc/hosts",
@@ -132,7 +132,7 @@ class SlurmLab(HostsLab):
         site = self.site
         write_kept(site.directory / "munge.key", secrets.token_bytes(_KEY_BYTES))
         for directory in ("etc/slurm", "state", *(f"spool/{name}" for name in self.names)):
-            site.make_directory(directory)
+            site.make_directory(directory, mode=0o755)
         site.write("etc/slurm/slurm.conf", self._configuration())
         site.write("etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
         super().up()

@@ -38,9 +38,9 @@ class LabSite:
         self._journal.note(last_step=text)
         self._say(f"{self.name}: {text}")
 
-    def make_directory(self, *parts: str) -> Path:
+    def make_directory(self, *parts: str, mode: int = 0o700) -> Path:
         path = self.directory.joinpath(*parts)
-        os.close(open_directory(path, make=0o755))
+        os.close(open_directory(path, make=mode))
         return path
 
     def write(self, name: str, text: str, mode: int = 0o644) -> Path:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import socket
 import subprocess
 
 import pytest
 
 from lab.running import Labs, need
+from mounts import other_user
+from strakes.lab.mounts import mounted_at
 
 pytestmark = pytest.mark.lab
 
@@ -18,6 +23,15 @@ LARGE_LABS: list[tuple[str, tuple[str, ...], list[str]]] = [
     ("gluster", ("--bricks", "2"), ["glusterd", "brick.1", "brick.2", "client"]),
     ("moosefs", ("--chunkservers", "2"), ["master", "chunkserver.1", "chunkserver.2", "client"]),
 ]
+
+
+def connection(address: tuple[str, int], link: str, uid: int) -> int:
+    """Return the error number of a connection by a user. The socket is bound to ``link`` if it is not ""."""
+    with other_user(uid), socket.socket() as probe:
+        if link:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
+        probe.settimeout(60)
+        return probe.connect_ex(address)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +58,11 @@ def test_a_lab_stores_files_and_goes_down_without_a_trace(
     if kind in tools:
         told = subprocess.run(tools[kind], capture_output=True, text=True, timeout=60)
         assert told.returncode == 0, told.stdout + told.stderr
+        # The source of the mount is 10.70.0.2:strakes or mfs#10.70.0.2:9421.
+        (server,) = re.findall(r"10\.[\d.]+", str(mounted_at(mount)))
+        address = server, {"gluster": 24007, "moosefs": 9421}[kind]
+        reached = [connection(address, link, uid) for uid in (0, 65534) for link in ("", f"sl-{status['id']}")]
+        assert reached == [0, 0, errno.EHOSTUNREACH, errno.EHOSTUNREACH]
     used = labs.footprint()
     labs.down(kind)
     assert not labs.remains(used)

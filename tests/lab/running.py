@@ -20,6 +20,7 @@ import pytest
 from strakes.base.errors import EnvironmentLacksError
 from strakes.base.processes import process_start
 from strakes.lab.kind import load
+from strakes.lab.network import table_of
 from strakes.lab.packages import missing
 from strakes.lab.process import MARK
 from strakes.targets.mountinfo import read_mounts
@@ -127,6 +128,7 @@ class Labs:
             for lab in one.ids:
                 found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
                 found += [str(path) for path in Path("/sys/class/net").glob(f"*{lab}")]
+                found += [line for line in _rules() if line.endswith(f"lookup {table_of(lab)}")]
         return found
 
 
@@ -175,6 +177,13 @@ def _processes() -> list[int]:
         for entry in os.listdir("/proc")
         if entry.isdigit() and int(entry) != os.getpid() and process_start(int(entry)) is not None
     ]
+
+
+def _rules() -> list[str]:
+    if shutil.which("ip") is None:
+        return []
+    listed = subprocess.run(["ip", "rule", "show"], capture_output=True, text=True, check=False)
+    return [line.strip() for line in listed.stdout.splitlines()]
 
 
 def _marked(pid: int, ids: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import random
 import socket
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ def is_listening(port: int, address: str = LOOPBACK) -> bool:
 
 
 _COMMAND_S = 10.0
+_ALL_BUT_ROOT = "1-4294967294"
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,9 @@ class LabNetwork:
 
 
 def make_network(site: LabSite) -> LabNetwork:
-    """Make the private network of a lab. Raises EnvironmentLacksError if this machine does not allow it."""
+    """Make the private network of a lab, for root alone. Raises EnvironmentLacksError if that is impossible."""
     subnet = _free_subnet(site)
-    client, server = (str(address) for address in subnet.hosts())
+    client, server, nobody = map(str, list(subnet.hosts())[:3])
     namespace = site.directory / "network"
     site.make_namespace(namespace)
     network = LabNetwork(server, str(subnet), ("nsenter", f"--net={namespace}"))
@@ -65,6 +67,11 @@ def make_network(site: LabSite) -> LabNetwork:
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)
     site.run("ip", "link", "set", link, "up")
+    # The servers believe the user id that a client sends, so the packets of other users go to a host that does not
+    # exist. A rule that refuses them (prohibit) does not apply to sockets bound to the link (SO_BINDTODEVICE).
+    table = table_of(site.id)
+    site.run("ip", "route", "add", network.subnet, "via", nobody, "dev", link, "onlink", "table", table)
+    site.run("ip", "rule", "add", "to", network.subnet, "uidrange", _ALL_BUT_ROOT, "lookup", table)
     site.ip(namespace, f"address add {server}/{prefix} dev lab", "link set lab up")
     return network
 
@@ -72,6 +79,7 @@ def make_network(site: LabSite) -> LabNetwork:
 def remove_link(lab_id: str) -> str:
     """Remove the virtual link of a lab. Return the reason of a failure, or ""."""
     link = _link_of(lab_id)
+    run(["ip", "rule", "delete", "lookup", table_of(lab_id)], limit_s=_COMMAND_S)
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
@@ -83,6 +91,11 @@ def _link_of(lab_id: str) -> str:
     return f"sl-{lab_id}"  # Linux allows 15 characters in the name of a link.
 
 
+def table_of(lab_id: str) -> str:
+    """Return the number of the routing table of a lab."""
+    return str(zlib.crc32(lab_id.encode()) | 256)  # Linux reserves the routing tables up to 255.
+
+
 def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
     taken = [
         ipaddress.ip_network(route["dst"], strict=False)
@@ -91,7 +104,7 @@ def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
     ]
     for _ in range(200):
         candidate = ipaddress.ip_network(
-            f"10.{random.randrange(64, 192)}.{random.randrange(256)}.{4 * random.randrange(64)}/30"
+            f"10.{random.randrange(64, 192)}.{random.randrange(256)}.{8 * random.randrange(32)}/29"
         )
         assert isinstance(candidate, ipaddress.IPv4Network)
         if not any(candidate.overlaps(route) for route in taken):

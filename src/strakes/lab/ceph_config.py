@@ -17,7 +17,7 @@ from strakes.base.files import write_kept
 from strakes.lab.network import LOOPBACK, is_listening
 from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
-from strakes.lab.site import LabSite
+from strakes.lab.site import LabSite, rendered
 
 # Seconds between two checks of beacons by Ceph's monitors (mon_tick_interval). Ceph allows no shorter time.
 MONITOR_TICK_S = 1.0
@@ -103,110 +103,14 @@ def check(options: CephOptions) -> None:
 
 
 CONFIG = "ceph.conf"
-# osd_memory_target is Ceph's minimum. paxos: by default, each change of a map, such as a fail-over, waits up to 1 s.
-# mds_beacon_mon_down_grace: by default, a dead metadata server is not replaced for 60 s after a monitor starts.
-# mds_reconnect_timeout: by default, a client that died before a fail-over blocks the other clients for 45 s.
-# mds_bal_interval = 0: no balancing, so that only pins place metadata. osd_max_object_name: fits ext4's attributes.
-# mds_beacon: monitors and metadata servers must have the same value.
-_SECTIONS = """[global]
-fsid = {fsid}
-mon_host = [v2:{loopback}:{port}/0]
-public_addr = {loopback}
-cluster_addr = {loopback}
-ms_bind_port_min = 12000
-ms_bind_port_max = 19999
-auth_allow_insecure_global_id_reclaim = false
-keyring = {lab}/keyring
-run_dir = {lab}/run
-admin_socket = {lab}/run/$name.asok
-log_file = {lab}/log/$name.log
-mon_cluster_log_file = {lab}/log/cluster.log
-crash_dir = {lab}/log
-ms_async_op_threads = 1
-osd_pool_default_size = {options.pool_size}
-osd_pool_default_min_size = 1
-osd_pool_default_pg_autoscale_mode = off
-osd_crush_chooseleaf_type = 0
-mon_max_pg_per_osd = 1000
-mds_beacon_interval = {options.beacon_interval}
-mds_beacon_grace = {options.beacon_grace}
-
-[mon]
-mon_data = {lab}/mon/$id
-mon_allow_pool_size_one = true
-mon_allow_pool_delete = true
-mon_warn_on_pool_no_redundancy = false
-mon_data_avail_warn = 2
-mon_data_avail_crit = 1
-paxos_propose_interval = 0.05
-paxos_min_wait = 0.02
-mon_tick_interval = {tick_s}
-mds_beacon_mon_down_grace = 1
-
-[osd]
-osd_data = {lab}/osd/$id
-osd_objectstore = {options.store}
-memstore_device_bytes = {options.osd_size}
-bluestore_block_size = {options.osd_size}
-bluestore_cache_autotune = false
-bluestore_cache_size = 67108864
-osd_memory_target = 939524096
-osd_op_num_shards = 2
-osd_op_num_threads_per_shard = 1
-osd_max_object_name_len = 460
-osd_max_object_namespace_len = 64
-
-[mds]
-mds_data = {lab}/mds/$id
-mds_tick_interval = 1
-mds_reconnect_timeout = 5
-mds_root_ino_uid = {uid}
-mds_root_ino_gid = {gid}
-mds_cache_memory_limit = 268435456
-mds_bal_interval = 0
-
-[mgr]
-mgr_data = {lab}/mgr
-mgr_module_path = {lab}/mgr-modules
-
-[client]
-client_mount_timeout = 30
-admin_socket = {lab}/run/$name.$pid.asok
-fuse_allow_other = {others}
-"""
-# By default, deleted objects occupy space for two hours.
-_GATEWAY_SECTION = """
-[client.rgw.a]
-rgw_data = {lab}/rgw
-rgw_frontends = beast endpoint={loopback}:{port}
-rgw_thread_pool_size = 32
-rgw_run_sync_thread = false
-rgw_dynamic_resharding = false
-rgw_gc_obj_min_wait = 5
-rgw_gc_processor_period = 5
-rgw_gc_processor_max_time = 5
-"""
 
 
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
     """Return the text of ceph.conf. ``ports``: server -> port. ``devices``: number of an OSD -> its block device."""
-    text = _SECTIONS.format(
-        lab=directory,
-        fsid=fsid,
-        loopback=LOOPBACK,
-        port=ports[MONITOR],
-        options=options,
-        tick_s=int(MONITOR_TICK_S),
-        uid=os.getuid(),
-        gid=os.getgid(),
-        # Users other than root need an entry in /etc/fuse.conf to share a FUSE mount with other users.
-        others="true" if os.geteuid() == 0 else "false",
-    )
-    if options.s3:
-        text += _GATEWAY_SECTION.format(lab=directory, loopback=LOOPBACK, port=ports[GATEWAY])
-    return text + "".join(f"\n[osd.{number}]\nbluestore_block_path = {device}\n" for number, device in devices.items())
+    given = {"lab": directory, "fsid": fsid, "ports": ports, "options": options, "devices": devices}
+    return rendered(CONFIG, **given, tick_s=int(MONITOR_TICK_S), uid=os.geteuid(), gid=os.getegid())
 
 
 def keyring_text(options: CephOptions) -> str:

@@ -17,18 +17,6 @@ from strakes.lab.state import refuse_long_path
 VOLUME = "strakes"
 # Path that is compiled into GlusterFS -> directory of the lab that is mounted there for its daemons.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
-_VOLFILE = """volume management
-    type mgmt/glusterd
-    option working-directory /var/lib/glusterd
-    option glusterd-sockfile {socket}
-    option transport-type socket
-    option transport.socket.bind-address {server}
-    option transport.socket.listen-port 24007
-    option ping-timeout 0
-    option event-threads 1
-    option max-port 60999
-end-volume
-"""
 
 
 @dataclass(frozen=True)
@@ -107,8 +95,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self.site.step("management daemon")
         for own in _FIXED.values():
             self.site.make_directory(own)
-        text = _VOLFILE.format(socket=self._socket, server=self._network.server)
-        volfile = self.site.write("glusterd.vol", text)
+        volfile = self.site.fill("glusterd.vol", "glusterd.vol", socket=self._socket, server=self._network.server)
         daemon = ("glusterd", "--no-daemon", "-f", volfile, "-L", "WARNING")
         self.site.start("glusterd", *self._network.inside, *self._with_own_directories(), *daemon)
         lacking = "it has not made its socket yet"

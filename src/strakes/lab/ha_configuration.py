@@ -104,26 +104,6 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
     return Xml.tostring(root, encoding="unicode")
 
 
-def bmc_text(number: int, name: str, script: Path) -> str:
-    """Return the configuration of ipmi_sim, the software BMC of a node."""
-    levels = "".join(
-        f" allowed_auths_{level} none md2 md5 straight\n" for level in ("callback", "user", "operator", "admin")
-    )
-    return (
-        f'name "mds-{name}"\nset_working_mc 0x20\nstartlan 1\n addr 10.9.0.{number} 623\n priv_limit admin\n{levels}'
-        f' guid a123456789abcdefa123456789abcde{number}\nendlan\nchassis_control "{script} power {name}"\n'
-        'user 1 true "" "unused" user 10 none md2 md5 straight\n'
-        f'user 2 true "{USER}" "{PASSWORD}" admin 10 none md2 md5 straight\n'
-    )
-
-
-BMC_EMULATION = """mc_setbmc 0x20
-mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
-sel_enable 0x20 1000 0x0a
-mc_enable 0x20
-"""
-
-
 def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):

@@ -16,7 +16,7 @@ from typing import Any
 from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
-from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
+from strakes.lab.ha_configuration import NODES, PASSWORD, USER, WEBHOOK
 from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
 from strakes.lab.ha_programs import ALERT_PORT
@@ -120,8 +120,9 @@ class HaLab(Lab[HaOptions]):
         self.site.ip(hub, f"address add {ADMIN}/32 dev lo")
 
     def _start_bmc(self, number: int, name: str) -> None:
-        configuration = self.site.write(f"bmc-{name}.conf", bmc_text(number, name, self._script))
-        emulation = self.site.write(f"bmc-{name}.emu", BMC_EMULATION)
+        given = {"number": number, "name": name, "user": USER, "password": PASSWORD}
+        configuration = self.site.fill(f"bmc-{name}.conf", "bmc.conf", **given)
+        emulation = self.site.fill(f"bmc-{name}.emu", "bmc.emu")
         self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
         state = self.site.make_directory(f"bmc-{name}")
         words = ("ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state)

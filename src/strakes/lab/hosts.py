@@ -84,16 +84,8 @@ class HostsLab(Lab[HostsOptions]):
         directory = self.site.directory / "etc/ssh"
         for key in ("host", "user"):
             self.site.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / key)
-        self.site.write(
-            "sshd_config",
-            f"HostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\nStrictModes no\nUsePAM no\n"
-            "PermitRootLogin prohibit-password\nPidFile none\nAcceptEnv *\nMaxStartups 200\n",
-        )
-        self.site.write(
-            "etc/ssh/ssh_config",
-            f"Host *\n  IdentityFile {directory}/user\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"
-            "  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
-        )
+        self.site.fill("sshd_config", "sshd_config")
+        self.site.fill("etc/ssh/ssh_config", "ssh_config")
 
     def _connect(self) -> None:
         net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
@@ -133,7 +125,8 @@ class SlurmLab(HostsLab):
         write_kept(site.directory / "munge.key", secrets.token_bytes(_KEY_BYTES))
         for directory in ("etc/slurm", "state", *(f"spool/{name}" for name in self.names)):
             site.make_directory(directory, mode=0o755)
-        site.write("etc/slurm/slurm.conf", self._configuration())
+        given = {"names": self.names, "addresses": self.addresses, "cpus": _CPUS}
+        site.fill("etc/slurm/slurm.conf", "slurm.conf", **given)
         site.write("etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
         super().up()
         site.wait_until("the hosts", super().ready)
@@ -153,25 +146,3 @@ class SlurmLab(HostsLab):
         )
         absent = set(self.names) - set(asked.stdout.split())
         return f"not idle yet: {', '.join(sorted(absent))}" if absent else ""
-
-    def _configuration(self) -> str:
-        directory: Path = self.site.directory
-        nodes = "".join(
-            f"NodeName={name} NodeAddr={self.addresses[name]} CPUs={_CPUS} State=UNKNOWN\n" for name in self.names
-        )
-        return f"""ClusterName=strakes
-SlurmctldHost={LOGIN}({self.addresses[LOGIN]})
-SlurmUser=root
-StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool/%n
-SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-ReturnToService=2
-SlurmdParameters=config_overrides
-SlurmdTimeout=10
-{nodes}PartitionName=main Nodes={",".join(self.names)} Default=YES MaxTime=INFINITE State=UP
-"""

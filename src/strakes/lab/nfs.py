@@ -20,32 +20,6 @@ SERVER_PACKAGES = table("nfs-ganesha ganesha.nfsd, nfs-ganesha-vfs /usr/lib/*/ga
 _EXPORT = "/export"
 _PORT = 2049
 _MODPROBE_S = 10.0
-_SETTINGS = """NFS_CORE_PARAM {{
-    Bind_addr = {server};
-    NFS_Port = {port};
-    Protocols = 4;
-    Enable_NLM = false;
-    Enable_RQUOTA = false;
-}}
-NFSv4 {{
-    Graceless = true;
-    RecoveryRoot = "{own}";
-    Minor_Versions = 0, 1, 2;
-}}
-EXPORT {{
-    Export_Id = 1;
-    Path = "{exported}";
-    Pseudo = "{export}";
-    Protocols = 4;
-    Transports = TCP;
-    Access_Type = RW;
-    Squash = No_Root_Squash;
-    SecType = sys;
-    FSAL {{
-        Name = VFS;
-    }}
-}}
-"""
 
 
 def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
@@ -53,8 +27,8 @@ def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
     site.step("server")
     own, exported = site.make_directory("server"), path / _EXPORT.strip("/")
     exported.mkdir()
-    text = _SETTINGS.format(server=network.server, port=_PORT, own=own, exported=exported, export=_EXPORT)
-    settings = site.write("ganesha.conf", text)
+    given = {"server": network.server, "port": _PORT, "own": own, "exported": exported, "export": _EXPORT}
+    settings = site.fill("ganesha.conf", "ganesha.conf", **given)
     site.start(
         "ganesha",
         *network.inside,

@@ -22,6 +22,14 @@ _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
+def rendered(template: str, **given: object) -> str:
+    """Return the text of a template for a configuration file, filled with values."""
+    from jinja2 import StrictUndefined, Template
+
+    text = resources.files("strakes").joinpath(f"lab/templates/{template}.j2").read_text(encoding="utf-8")
+    return Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True).render(given)
+
+
 class LabSite:
     """Starts the processes of a lab and records them. ``say``: function that prints each step for the user."""
 
@@ -47,6 +55,9 @@ class LabSite:
         path = self.directory / name
         write_kept(path, text, mode=mode)
         return path
+
+    def fill(self, name: str, template: str, **given: object) -> Path:
+        return self.write(name, rendered(template, lab=self.directory, **given))
 
     def install(self, source: str, name: str) -> Path:
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, ServedTarget
+from strakes.base.toml_file import parse_toml
+from strakes.failover.cluster import Cluster
+from strakes.failover.description import described
 from strakes.failover.plan import pacemaker_file
+from strakes.lab.site import rendered
 
 NODES = ("a", "b")
 TARGET = "journal"
-PASSWORD = "lab"
-USER = "fence"
 WEBHOOK = "webhook-address"
 # Time-out in seconds of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer
 # there than Pacemaker's default of 20 s, because it reads a hundred files.
@@ -23,43 +24,8 @@ _NAMESPACE_DELAY_S = 3
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
     """Return a cluster of two nodes with two heartbeat links, and a management network with a BMC for each node."""
-    networks = (
-        Network("first", "10.1.0.0/24", heartbeat=True),
-        Network("second", "10.2.0.0/24", heartbeat=True, replication=True),
-        Network("management", "10.9.0.0/24"),
-    )
-    nodes = tuple(
-        Node(
-            f"mds-{name}",
-            {"first": f"10.1.0.{number}", "second": f"10.2.0.{number}"},
-            ("feed-1", "feed-2"),
-            Bmc(f"10.9.0.{number}", "management", USER, str(directory / "bmc-password")),
-        )
-        for number, name in enumerate(NODES, 1)
-    )
-    target = ServedTarget(
-        TARGET,
-        {node.name: device for node in nodes},
-        nodes[0].name,
-        mount,
-        minor=0,
-        port=7788,
-        nodes=tuple(node.name for node in nodes),
-        address="10.1.0.10/24",
-    )
-    return Cluster(
-        name="lab",
-        drbd=drbd,
-        survivor=nodes[0].name,
-        quorum_host="",
-        token_s=token_s,
-        resync_mib_per_s=100,
-        networks=networks,
-        nodes=nodes,
-        file_system=FileSystem("service", "lab", "active/standby", 0),
-        targets=(target,),
-        alerts=Alerts(mail_to="admin@lab", webhook_url_file=str(directory / WEBHOOK)),
-    )
+    text = rendered("cluster.toml", lab=directory, token_s=token_s, device=device, mount=mount, drbd=drbd)
+    return described(parse_toml(text, "cluster.toml", "cluster"))
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:

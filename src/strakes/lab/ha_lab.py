@@ -16,7 +16,7 @@ from typing import Any
 from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
-from strakes.lab.ha_configuration import NODES, PASSWORD, USER, WEBHOOK
+from strakes.lab.ha_configuration import NODES, WEBHOOK
 from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
 from strakes.lab.ha_programs import ALERT_PORT
@@ -120,10 +120,9 @@ class HaLab(Lab[HaOptions]):
         self.site.ip(hub, f"address add {ADMIN}/32 dev lo")
 
     def _start_bmc(self, number: int, name: str) -> None:
-        given = {"number": number, "name": name, "user": USER, "password": PASSWORD}
-        configuration = self.site.fill(f"bmc-{name}.conf", "bmc.conf", **given)
+        configuration = self.site.fill(f"bmc-{name}.conf", "bmc.conf", number=number, name=name)
         emulation = self.site.fill(f"bmc-{name}.emu", "bmc.emu")
-        self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
+        self.site.write("bmc-password", "#!/bin/sh\necho lab\n", 0o700)
         state = self.site.make_directory(f"bmc-{name}")
         words = ("ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state)
         self.site.start(f"bmc.{name}", *self._at_hub, *words)

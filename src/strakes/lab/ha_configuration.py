@@ -13,7 +13,6 @@ from strakes.failover.plan import pacemaker_file
 from strakes.lab.site import rendered
 
 NODES = ("a", "b")
-TARGET = "journal"
 WEBHOOK = "webhook-address"
 # Time-out in seconds of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer
 # there than Pacemaker's default of 20 s, because it reads a hundred files.
@@ -83,22 +82,7 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
 
 
 def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) -> None:
-    service = Xml.SubElement(
-        group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"}
-    )
-    values = Xml.SubElement(service, "instance_attributes", id=f"{TARGET}-values")
-    wanted = {
-        "binfile": "/usr/bin/python3",
-        "cmdline_options": f"{directory}/node.py journal {journal}",
-        # Without a monitor_hook, this resource agent checks only that the process of the service exists.
-        "monitor_hook": f"/usr/bin/python3 {directory}/node.py look",
-        "stop_timeout": "5",
-    }
-    for name, value in wanted.items():
-        Xml.SubElement(values, "nvpair", id=f"{TARGET}-{name}", name=name, value=value)
-    operations = Xml.SubElement(service, "operations")
-    for name, interval in (("monitor", every), ("start", "0s"), ("stop", "0s")):
-        Xml.SubElement(operations, "op", id=f"{TARGET}-{name}", name=name, interval=interval, timeout="60s")
+    group.append(Xml.fromstring(rendered("service.xml", lab=directory, journal=journal, every=every)))
 
 
 def _set_properties(root: Xml.Element, values: Mapping[str, str]) -> None:

@@ -202,7 +202,10 @@ void Switchboard::accept_all() {
         std::vector<pollfd> ready{{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
         for (const Stray& stray : strays_)
             ready.push_back({.fd = stray.descriptor.get(), .events = POLLIN, .revents = 0});
-        if (::poll(ready.data(), ready.size(), kLookMilliseconds) < 0) continue;
+        if (::poll(ready.data(), ready.size(), kLookMilliseconds) < 0 && errno != EINTR) {
+            strays_.clear();  // EINVAL: the limit of open files was lowered below their number
+            std::this_thread::sleep_for(milliseconds(kLookMilliseconds));
+        }
         for (std::size_t i = strays_.size(); i > 0; --i)
             if (ready[i].revents != 0 && !hear(strays_[i - 1])) strays_[i - 1].descriptor = Descriptor();
         const auto now = Time::now();

@@ -21,6 +21,12 @@ void check_chunks(const TransferPhase& phase, std::uint32_t ranks, const PhaseCh
                   "Use a larger chunk.");
 }
 
+constexpr std::uint64_t kLeastPartBytes = std::uint64_t{5} << 20U;
+constexpr std::uint64_t kMostPartBytes = std::uint64_t{5} << 30U;
+constexpr std::uint64_t kMostObjectParts = 10'000;
+// Maximum size of an item in an object store: items are moved in pieces of this size, and an object is one piece.
+constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 20U;
+
 }  // namespace
 
 void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check) {
@@ -41,16 +47,6 @@ void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseC
     check.require(phase.transfer_bytes <= INT32_MAX, "transfer_bytes", "is more than one call of MPI takes",
                   "Use at most 2147483647.");
 }
-
-namespace {
-
-constexpr std::uint64_t kLeastPartBytes = std::uint64_t{5} << 20U;
-constexpr std::uint64_t kMostPartBytes = std::uint64_t{5} << 30U;
-constexpr std::uint64_t kMostObjectParts = 10'000;
-// Maximum size of an item in an object store: items are moved in pieces of this size, and an object is one piece.
-constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 20U;
-
-}  // namespace
 
 void check_objects(const TransferPhase& phase, const PhaseCheck& check) {
     using enum TransferOperation;

@@ -53,6 +53,49 @@ void check_same_pool(const SmallFilesPhase& phase, const SmallFilesPhase& first,
     check.require(phase.first_item == first.first_item, "first_item", kFault, kRemedy);
 }
 
+// Refuse keys that only the operation `train` uses, unless the keys have their default values.
+void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
+    const TrainingPhase usual{};
+    const auto same = [&](auto TrainingPhase::* member, const char* key) {
+        check.only(phase.*member == usual.*member, key, "the operation train");
+    };
+    same(&TrainingPhase::batch_samples, "batch_samples");
+    same(&TrainingPhase::readers, "readers");
+    same(&TrainingPhase::prefetch_batches, "prefetch_batches");
+    same(&TrainingPhase::compute_ns, "compute_ns");
+    same(&TrainingPhase::compute_stdev_ns, "compute_stdev_ns");
+    same(&TrainingPhase::steps, "steps");
+    same(&TrainingPhase::shuffle, "shuffle");
+}
+
+// Separate name spaces for file sets.
+enum class Space : std::uint8_t { data, items, pools, probes };
+
+struct Use {
+    Space space;
+    bool changes;
+};
+
+Use use_of(const Phase& part) {
+    if (const auto* transfer = std::get_if<TransferPhase>(&part))
+        return {Space::data, transfer->operation != TransferOperation::read};
+    if (const auto* metadata = std::get_if<MetadataPhase>(&part))
+        return {Space::items, !leaves_as_is(metadata->operation)};
+    return {std::holds_alternative<ProbePhase>(part) ? Space::probes : Space::pools, true};
+}
+
+const std::string& files_of(const Phase& part) {
+    static const std::string kNone;
+    return std::visit(
+        []<class Body>(const Body& body) -> const std::string& {
+            if constexpr (std::is_same_v<Body, MixedPhase>)
+                return kNone;
+            else
+                return body.files;
+        },
+        part);
+}
+
 }  // namespace
 
 void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolSet>& sets, const PhaseCheck& check) {
@@ -87,25 +130,6 @@ void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolS
     if (phase.mode == SmallFilesMode::remove && phase.stop.rule == StopRule::amount) set.filled = false;
 }
 
-namespace {
-
-// Refuse keys that only the operation `train` uses, unless the keys have their default values.
-void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
-    const TrainingPhase usual{};
-    const auto same = [&](auto TrainingPhase::* member, const char* key) {
-        check.only(phase.*member == usual.*member, key, "the operation train");
-    };
-    same(&TrainingPhase::batch_samples, "batch_samples");
-    same(&TrainingPhase::readers, "readers");
-    same(&TrainingPhase::prefetch_batches, "prefetch_batches");
-    same(&TrainingPhase::compute_ns, "compute_ns");
-    same(&TrainingPhase::compute_stdev_ns, "compute_stdev_ns");
-    same(&TrainingPhase::steps, "steps");
-    same(&TrainingPhase::shuffle, "shuffle");
-}
-
-}  // namespace
-
 void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                     std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check) {
     constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 40U;
@@ -136,38 +160,6 @@ void check_training(const TrainingPhase& phase, std::uint32_t ranks,
     check.require(phase.steps <= most, "steps", "needs more samples than there are",
                   "Use fewer steps, or 0 for all samples.");
 }
-
-namespace {
-
-// Separate name spaces for file sets.
-enum class Space : std::uint8_t { data, items, pools, probes };
-
-struct Use {
-    Space space;
-    bool changes;
-};
-
-Use use_of(const Phase& part) {
-    if (const auto* transfer = std::get_if<TransferPhase>(&part))
-        return {Space::data, transfer->operation != TransferOperation::read};
-    if (const auto* metadata = std::get_if<MetadataPhase>(&part))
-        return {Space::items, !leaves_as_is(metadata->operation)};
-    return {std::holds_alternative<ProbePhase>(part) ? Space::probes : Space::pools, true};
-}
-
-const std::string& files_of(const Phase& part) {
-    static const std::string kNone;
-    return std::visit(
-        []<class Body>(const Body& body) -> const std::string& {
-            if constexpr (std::is_same_v<Body, MixedPhase>)
-                return kNone;
-            else
-                return body.files;
-        },
-        part);
-}
-
-}  // namespace
 
 void check_mixed(const Plan& plan, std::size_t index) {
     const auto& mixed = std::get<MixedPhase>(plan.phases[index]);

@@ -94,6 +94,11 @@ class PlanWatch {
     [[nodiscard]] bool finished() const noexcept { return finished_.load(); }
     // End the plan without an error: no further operation begins, and all files are removed.
     void cancel() noexcept { raise(Halt::cancel); }
+    // End the plan with an error of the watching thread.
+    void fail(const Failure& failure) {
+        report_.error(failure, {});
+        raise(Halt::error);
+    }
     // Called when the time limit has passed. Unless the phases are over, reports the slowest rank and cancels.
     void cancel_over_limit() {
         if (phases_over_) return;

@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <thread>
 #include <utility>
+
+#include "system/failure.hpp"
 
 namespace strakes {
 
@@ -21,9 +24,28 @@ constexpr milliseconds kHeartbeatEvery{1000};
 // A cancelled plan is abandoned after this time without progress, which allows for one large transfer to a slow file
 // system. The time is kPatienceOverLimit if the plan has exceeded limit_s, after a signal, or if the caller ended.
 constexpr seconds kPatienceOverLimit{5}, kPatience{20};
+constexpr milliseconds kPauseAfterError{100};
 constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 
 }  // namespace
+
+Events wait_for_events(int signals, int news, int crew, int input, int limit_ms) {
+    std::array<pollfd, 4> ready{};
+    for (std::size_t i = 0; const int descriptor : {signals, news, crew, input})
+        ready.at(i++) = {.fd = descriptor, .events = POLLIN, .revents = 0};
+    Events events;
+    if (::poll(ready.data(), ready.size(), limit_ms) < 0 && errno != EINTR) {
+        events.error = errno;
+        std::this_thread::sleep_for(kPauseAfterError);
+    }
+    signalfd_siginfo info{};
+    std::uint64_t count = 0;
+    events.signalled = ready[0].revents != 0;
+    events.readable = ready[3].revents != 0;
+    if (events.signalled) static_cast<void>(::read(signals, &info, sizeof info));
+    if (ready[1].revents != 0) static_cast<void>(::read(news, &count, sizeof count));
+    return events;
+}
 
 int Session::run() {
     while (plan_ || !waiting_.empty() || (input_open_ && !leaving_)) {
@@ -38,23 +60,12 @@ int Session::run() {
 }
 
 void Session::wait() {
-    constexpr short kReadable = POLLIN;
-    std::array<pollfd, 4> ready{pollfd{.fd = signals_, .events = kReadable, .revents = 0},
-                                pollfd{.fd = input_open_ ? input_ : -1, .events = kReadable, .revents = 0},
-                                pollfd{.fd = news_, .events = kReadable, .revents = 0},
-                                pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
-    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // A signal interrupted poll().
-    if (ready[0].revents != 0) {
-        signalfd_siginfo info{};
-        static_cast<void>(::read(signals_, &info, sizeof info));
-        signalled_ = true;
-        leave();
-    }
-    if (ready[1].revents != 0) read_input();
-    if (ready[2].revents != 0) {
-        std::uint64_t count = 0;
-        static_cast<void>(::read(news_, &count, sizeof count));
-    }
+    const Events events =
+        wait_for_events(signals_, news_, crew_.descriptor(), input_open_ ? input_ : -1, milliseconds_to_next_look());
+    if (events.error != 0 && plan_ && !leaving_) plan_->watch().fail(call_failure("poll", "", events.error));
+    signalled_ |= events.signalled;
+    if (events.signalled || events.error != 0) leave();
+    if (events.readable) read_input();
     attend_crew();
     if (plan_ && plan_->watch().finished())
         finish_plan();

@@ -50,6 +50,15 @@ class LineBuffer {
     bool skipping_ = false;
 };
 
+// What wait_for_events() found. `error`: of poll(), such as EINVAL if the limit of open files was lowered to a few.
+struct Events {
+    bool signalled = false, readable = false;
+    int error = 0;
+};
+// Wait until a signal, news of this process, a message for the crew or input (descriptor or -1) has arrived. Take the
+// signal and the news. After an error, which may last, pause for a moment.
+Events wait_for_events(int signals, int news, int crew, int input, int limit_ms);
+
 class Session {
   public:
     // `signals` is a signalfd for the signals that end the session. `news` is an eventfd that other threads of this

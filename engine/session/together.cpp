@@ -2,16 +2,14 @@
 #include "session/together.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -65,20 +63,10 @@ class Follower {
 
   private:
     void wait() {
-        constexpr short kReadable = POLLIN;
-        std::array<pollfd, 3> ready{pollfd{.fd = signals_, .events = kReadable, .revents = 0},
-                                    pollfd{.fd = news_, .events = kReadable, .revents = 0},
-                                    pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
-        static_cast<void>(::poll(ready.data(), ready.size(), plan_ ? kSayEveryMilliseconds : -1));
-        if (ready[0].revents != 0) {
-            signalfd_siginfo info{};
-            static_cast<void>(::read(signals_, &info, sizeof info));
-            crew_.tell_signal();
-        }
-        if (ready[1].revents != 0) {
-            std::uint64_t count = 0;
-            static_cast<void>(::read(news_, &count, sizeof count));
-        }
+        const int limit = plan_ ? kSayEveryMilliseconds : -1;
+        const Events events = wait_for_events(signals_, news_, crew_.descriptor(), -1, limit);
+        if (events.signalled) crew_.tell_signal();
+        if (events.error != 0) crew_.fail("poll: " + std::system_category().message(events.error));
         crew_.attend(plan_ ? &plan_->watch() : nullptr);
     }
     void begin() {

@@ -89,6 +89,7 @@ Failure call_failure(std::string_view operation, std::string path, int error) {
     std::string_view remedy = known != nullptr ? known->remedy : "";
     if (error == EAGAIN && operation == "pthread_create")
         remedy = "Use fewer ranks or raise the limit of processes (ulimit -u).";
+    if (error == EINVAL && operation == "poll") remedy = find(EMFILE)->remedy;
     return {.what = std::string(operation) + " failed",
             .path = std::move(path),
             .operation = std::string(operation),

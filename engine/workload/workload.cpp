@@ -26,6 +26,20 @@ struct Maker {
     std::unique_ptr<Workload> operator()(const MixedPhase& /*phase*/) const { return make_mixed(setting, seat); }
 };
 
+std::string hexadecimal(std::byte value) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto number = std::to_integer<unsigned>(value);
+    return {'0', 'x', kDigits[number / 16], kDigits[number % 16]};
+}
+
+// Return whether the phase writes only whole words. A word that is written in part has no age.
+bool writes_words(const TransferPhase& phase) {
+    constexpr std::uint64_t kWord = 8;
+    const auto odd = [](const SizeShare& size) { return size.bytes % kWord != 0; };
+    return phase.operation == TransferOperation::read ||
+           (phase.transfer_bytes % kWord == 0 && std::ranges::none_of(phase.write_sizes, odd));
+}
+
 }  // namespace
 
 std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat) {
@@ -51,16 +65,6 @@ std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop
     const double ticks_per_second = static_cast<double>(kMany) / clock.to_seconds(kMany);
     return start + static_cast<std::uint64_t>(stop.seconds * ticks_per_second);
 }
-
-namespace {
-
-std::string hexadecimal(std::byte value) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    const auto number = std::to_integer<unsigned>(value);
-    return {'0', 'x', kDigits[number / 16], kDigits[number % 16]};
-}
-
-}  // namespace
 
 Failure describe(const LoopEnd& end, std::string path) {
     const std::string_view call = end.reading ? "read" : "write";
@@ -91,18 +95,6 @@ Failure describe(const LoopEnd& end, std::string path) {
     failure.operation = call;
     return failure;
 }
-
-namespace {
-
-// Return whether the phase writes only whole words. A word that is written in part has no age.
-bool writes_words(const TransferPhase& phase) {
-    constexpr std::uint64_t kWord = 8;
-    const auto odd = [](const SizeShare& size) { return size.bytes % kWord != 0; };
-    return phase.operation == TransferOperation::read ||
-           (phase.transfer_bytes % kWord == 0 && std::ranges::none_of(phase.write_sizes, odd));
-}
-
-}  // namespace
 
 Ages DataSet::ages_of_all() const noexcept {
     Ages all{.oldest = UINT64_MAX, .newest = 0};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -171,6 +172,8 @@ def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert caught.value.remedy
 
 
+FEW = (3, 3)  # fewer descriptors than the engine polls, although it has them open
+_NOFILE = resource.RLIMIT_NOFILE
 FRONT_END = """
 import json, sys
 from pathlib import Path
@@ -204,16 +207,28 @@ def wait_until_gone(pid: int) -> None:
     wait_for(lambda: not stat.exists() or ") Z " in stat.read_text(), 20)
 
 
-@pytest.mark.parametrize("ctrl_c", [False, True])
+@pytest.mark.parametrize("fate", ["killed", "interrupted", "killed without descriptors"])
 def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_leaves(
-    engine: LocalEngine, workspace: Workspace, ctrl_c: bool
+    engine: LocalEngine, workspace: Workspace, fate: str
 ) -> None:
     process, pid = front_end(workspace)
-    if ctrl_c:
+    if few := fate == "killed without descriptors":
+        resource.prlimit(pid, _NOFILE, FEW)
+    if fate == "interrupted":
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     else:
         process.kill()
     _, errors = process.communicate(timeout=60)
-    assert errors.rstrip().endswith("KeyboardInterrupt") == ctrl_c
+    assert errors.rstrip().endswith("KeyboardInterrupt") == (fate == "interrupted")
     wait_until_gone(pid)
-    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+    assert few or [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+def test_an_engine_whose_limit_of_open_files_is_lowered_says_so_and_ends(
+    engine: LocalEngine, workspace: Workspace
+) -> None:
+    pid = engine.start().pid
+    result = engine.run(ENDLESS, workspace.path, "f", 3600, once(lambda: resource.prlimit(pid, _NOFILE, FEW)))
+    assert (result.ended, result.errors[0].what) == ("failed", "poll failed")
+    assert "ulimit -n" in result.errors[0].remedy
+    wait_until_gone(pid)

@@ -14,7 +14,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
@@ -92,6 +92,7 @@ def run_apart(
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
+    nowhere = os.open(os.devnull, os.O_RDWR)
     # Use a separate process group, so that the child gets the terminal's signals only from the parent. Ignore SIGTTOU,
     # which would stop the child's output there.
     os.setpgid(0, 0)
@@ -111,7 +112,6 @@ def run_apart(
     set_parent(tell, tell_trouble)
     status = work()
     # Close the output, because the reader of a pipe waits for end of file.
-    nowhere = os.open(os.devnull, os.O_RDWR)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -146,12 +146,12 @@ class _Watch:
                     interrupted_s = interrupted_s or time.monotonic()
                 self._take(number)
             elif interrupted_s:
-                hangs = self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
+                hangs = self._still_s() > _HANGS_AFTER_S
                 if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
             elif self._is_watched():
                 self._still.clear()
-            elif self._limited and self._still_s((self._child,)) > _DEAD_AFTER_S:
+            elif self._limited and self._still_s(self._child) > _DEAD_AFTER_S:
                 return self._give_up(MeasurementError("the file system does not answer"))
         return self._status
 
@@ -162,7 +162,7 @@ class _Watch:
     def _give_up(self, error: StrakesError) -> int:
         error.where, error.why, error.remedy = self._explain()
         if isinstance(error, MeasurementError):
-            waits = [wait_in_words(process, thread) for process, thread, _ in _waits((self._child,))]
+            waits = [wait_in_words(process, thread) for process, thread, _ in _waits(self._child)]
             call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
             error.why = f"{call} in one call for more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
@@ -176,9 +176,9 @@ class _Watch:
         self._patience_s = min(self._patience_s, _LAST_S)
         return error.exit_status
 
-    def _still_s(self, processes: Iterable[int]) -> float:
+    def _still_s(self, *processes: int) -> float:
         now_s, still = time.monotonic(), {}
-        for process, thread, times in _waits(processes):
+        for process, thread, times in _waits(*processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
             moved = times - times_then > _MOST_WAITS_PER_S * (now_s - since_s + 1)
             still[process, thread] = (now_s, times) if moved else (since_s, times_then)
@@ -187,16 +187,15 @@ class _Watch:
 
     def wait_for_the_last(self) -> None:
         begun_s = time.monotonic()
-        for number in commands_of(self._child, self._started):
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
+        with suppress(OSError):  # as in _waits()
+            for number in commands_of(self._child, self._started):
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()
         # Processes outside the kernel wait only for a processor, so give them more time.
-        while left and time.monotonic() - begun_s < (
-            self._patience_s if any(map(kernel_waits, left)) else _BUSY_PATIENCE_S
-        ):
+        while left and time.monotonic() - begun_s < (self._patience_s if _waits(*left) else _BUSY_PATIENCE_S):
             if number := self._next_signal(_TICK_S):
                 self._take(number)
             left = {process: thread for process, thread in self._left().items() if process in left}
@@ -208,8 +207,7 @@ class _Watch:
         if self._is_childless:
             return {}
         left = {self._child: self._child} if self._status is None else {}
-        waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
-        return left | {process: thread for process, thread, _ in waits}
+        return left | {process: thread for process, thread, _ in sorted(_waits(), reverse=True)}
 
     def _next_signal(self, within_s: float) -> int:  # sigtimedwait() returns garbage after SIGSTOP and SIGCONT
         poll = select.poll()
@@ -233,8 +231,12 @@ class _Watch:
             os.kill(self._child, number)
 
 
-def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
+def _waits(*processes: int) -> list[tuple[int, int, int]]:
+    # At the limit of open files, /proc cannot be read, and the child reports the limit.
+    with suppress(OSError):
+        family = processes or descendants_of(os.getpid())
+        return [(process, thread, times) for process in family for thread, times in kernel_waits(process).items()]
+    return []
 
 
 def _relays() -> list[_Relay]:

@@ -9,6 +9,7 @@ import resource
 import select
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -240,7 +241,7 @@ def run(arguments: Sequence[str]) -> int:
             return _complain(error)
         except Exception as error:  # noqa: BLE001 - the outermost level: a bug becomes a message and a log
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
-                _silence_stdout()
+                _silence(1)
                 return BROKEN_PIPE_STATUS
             if known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None):
                 return _complain(known, error)
@@ -350,9 +351,17 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
-    notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
-    for line in (*error.lines(), *notes):
-        click.echo(broken(as_called(for_terminal(line)), sys.stderr), err=True)
+    for line in (*error.lines(), *(f"  also: {note}" for note in getattr(cause or error, "__notes__", ()))):
+        text = as_called(for_terminal(line))
+        with suppress(OSError):
+            with suppress(OSError, ImportError):  # at the limit of open files, no module can be loaded
+                text = broken(text, sys.stderr)
+            click.echo(text, err=True)
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            _silence(number)
     return error.exit_status
 
 
@@ -376,7 +385,7 @@ def _known_error(error: OSError) -> StrakesError | None:
         sys.stdout.write("\n")  # a failed flush may have discarded its data, so write again to see if output fails
         sys.stdout.flush()
     except OSError:
-        _silence_stdout()
+        _silence(1)
         return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))
     return None
 
@@ -387,7 +396,7 @@ def _nobody_reads_stdout() -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def _silence_stdout() -> None:
-    null = os.open(os.devnull, os.O_WRONLY)  # the interpreter's last flush cannot fail there
-    os.dup2(null, 1)
+def _silence(number: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)  # the interpreter's last flush cannot fail there, with status 120
+    os.dup2(null, number)
     os.close(null)

@@ -231,7 +231,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
     if done.status != 0:
-        why = done.stderr.strip() or f"exit status {done.status}"
+        why = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.status}"
         raise MeasurementError(f"the call {name} failed", where=path, why=why)
     return ast.literal_eval(done.stdout)
 

@@ -9,8 +9,7 @@ from strakes.base.foreign_text import without_secrets
 # Texts of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
 # Twice the number would fill two screens and hide the beginning of the message.
 _MOST_CHARACTERS = 4000
-# Number of characters beyond the limit that are searched for secrets too: the end of USER:PASSWORD@, by which a
-# password is recognised, may be there.
+# Number of further characters that are searched for secrets: the end of USER:PASSWORD@ identifies a password.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
 

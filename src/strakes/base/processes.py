@@ -135,8 +135,7 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
     """Yield the process id and arguments of each process of this user or of root that runs a program.
 
-    Processes of other users are ignored, because their names and arguments can be false. The same applies to setuid
-    programs started by another user.
+    Processes of other users, also those of setuid programs, are ignored: names and arguments can be false.
     """
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
         with suppress(OSError):

@@ -8,8 +8,7 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# Unbreakable part of a line: a run of blanks, a single wide character, or a run of other characters. The latter two
-# include adjacent opening and closing punctuation.
+# Unbreakable part of a line: a run of blanks, a wide character, or a run of other characters, with its punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 

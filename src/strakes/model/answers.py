@@ -15,8 +15,7 @@ Mean = Literal["arithmetic", "geometric", "median"]
 class Option:
     """A setting that a question compares with others: its displayed name, and the ids of its measurements.
 
-    ``mean``: how to average the measurements of a round. In a geometric mean, all of them have the same weight; in an
-    arithmetic mean, the fastest ones dominate.
+    ``mean``: how to average the measurements of a round. In an arithmetic mean, the fastest ones dominate.
     """
 
     label: str

@@ -152,8 +152,7 @@ class Headline:
 class ServerCount:
     """Counters of a server or storage target, summed over all ``visits`` (executions of the plan) of a cell.
 
-    They include the work of making and removing the files. ``counters``: named as in
-    ``strakes.targets.description.Observation``.
+    They include making and removing the files, and have the names in ``strakes.targets.description.Observation``.
     """
 
     study: str

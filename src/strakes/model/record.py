@@ -1,7 +1,6 @@
 """Convert JSON records of the store and of engines to frozen values, and back.
 
-Missing keys get their default, and unknown keys are ignored. A class with its own JSON form, such as Plan, has the
-methods ``from_json`` and ``to_json``.
+Missing keys get their default; unknown keys are ignored. A class with ``from_json`` and ``to_json`` has its own form.
 """
 
 from __future__ import annotations

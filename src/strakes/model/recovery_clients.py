@@ -47,8 +47,7 @@ class Timing:
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
     """Return the phase in which the clients create files, empty or of ``file_bytes`` written with fsync.
 
-    ``sessions``: every client is a libcephfs session, which the servers see as a separate client. Otherwise, every
-    client is a thread that uses the mount.
+    ``sessions``: each client is a libcephfs session, which servers see as a client, instead of a thread on the mount.
     """
     return ProbePhase(
         WATCH,

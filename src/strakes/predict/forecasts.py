@@ -21,8 +21,7 @@ from strakes.runs.run import Run
 class FigureForecast:
     """Forecast of one figure. If it is UNKNOWN, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the largest measured scale and the value there. ``notes``: cautions, and sentences on omitted
-    evidence.
+    ``measured``: the largest measured scale and the value there. ``notes``: cautions, and omitted evidence.
     """
 
     figure: FigureLevels

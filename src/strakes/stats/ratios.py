@@ -53,8 +53,7 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
     """Return the ratio a / b of two settings over their common rounds, with the interval of the trimmed mean.
 
     ``a``, ``b``: values by number of the round. A disturbance of a whole round (drift, another user's job) cancels. The
-    interval is None with fewer than three common rounds or a value that is not positive. Raises ValueError for no
-    rounds.
+    interval is None with fewer than three common rounds or a value not above zero. Raises ValueError for no rounds.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -97,11 +96,10 @@ def _plain_ratio(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def verdict(ratio: Estimate, margin: float) -> Verdict:
-    """Return the verdict that the interval of a ratio allows.
+    """Return the verdict that the interval of a ratio allows. Raises ValueError for a negative margin.
 
     SAME: the interval lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on
-    one side of 1, but not within the margin. INCONCLUSIVE: all other ratios, and ratios without an interval. Raises
-    ValueError for a negative margin.
+    one side of 1, but not within the margin. INCONCLUSIVE: all other ratios, and ratios without an interval.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -143,8 +141,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
     """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: an interval that comes closer to 1 than this share is INCONCLUSIVE. Raises ValueError for a negative
-    margin.
+    ``least``: intervals closer to 1 than this share are INCONCLUSIVE. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]

@@ -25,10 +25,9 @@ _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` on the metadata targets that ``place`` requires.
+    """Create the directory ``workspace/name`` on the metadata targets that ``place`` requires. Return its real targets.
 
-    Return the actual targets. Raises UnsupportedError if the file system cannot place directories, MeasurementError if
-    a directory is on a wrong target.
+    Raises UnsupportedError if the file system cannot place directories, MeasurementError if a target is wrong.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor

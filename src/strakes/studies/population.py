@@ -19,8 +19,7 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps in which the directory grows. Twice the number halves the files of the two compared steps.
 _STEPS = 4
-# Number of rounds in each step of the growing directory. Twice the number hides stalls of a full journal (measured on
-# XFS with an independent program).
+# Number of rounds in each step of the growing directory. Twice the number hides stalls of a full journal (on XFS).
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
@@ -191,10 +190,9 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 steps that differ by at most one file.
+    """Divide ``files`` into at most 4 steps that differ by at most one file, the larger ones last.
 
-    The larger steps are last: the first file of a round is number (earlier rounds) * (files in this round), so smaller
-    later rounds would use names that exist.
+    The first file of a round is number (earlier rounds) * (its files): smaller later rounds would reuse names.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

@@ -43,8 +43,7 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median.
 _SMALLEST_PILOTS = 3
-# Trials with the chosen amounts use three measurements, at these positions in the order of expected duration. One
-# unusual result of three does not change the median.
+# Positions, in the order of expected duration, of three trials with the chosen amounts. One outlier has no effect.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50

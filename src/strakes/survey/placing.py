@@ -59,8 +59,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
     """Return the measurements whose directories can be put on the required metadata targets, and create these.
 
-    Placing a directory can take a second. Therefore measurements of lower priority get only a share of the budget.
-    Raises BadInputError if no measurement is left.
+    Placing one can take a second, so less important ones get a share of the budget. Raises BadInputError for none.
     """
     refused: dict[str, str] = {}
     kept = []

@@ -46,11 +46,9 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _FAST = Pilot(1e9, 1e9, 1e5)
 # Seconds of a trial outside its phases. The request is checked with 0 s, but the error message assumes 0.1 s.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Phases with a time limit end after three times the planned length. A trial that takes longer than this multiple of the
-# planned length therefore has a fixed amount of work.
+# Multiple of the planned phase length. Time-limited phases end after 3, so a longer trial has a fixed amount of work.
 _OUTSIZED = 4.0
-# Share of the budget for trials with a time limit, if other trials have a fixed amount of work. With twice the share,
-# the other trials would get no time.
+# Share of the budget for trials with a time limit, if others have fixed work. With twice, the others get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
 # Longest phase of a study, in seconds. On CephFS, rates of 2 s scattered between blocks as much (14 %) as rates of
 # 0.9 s (13 %), so longer phases only leave time for fewer blocks.

@@ -150,8 +150,7 @@ def shortest_limit_s(request: Request) -> float:
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory.
 
-    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only some time after the last
-    search.
+    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only some time after a search.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:

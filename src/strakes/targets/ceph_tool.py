@@ -126,8 +126,7 @@ def inside(directory: Path) -> Inside:
 def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
     """Return the path of a directory from the root of the Ceph file system.
 
-    The source of a kernel mount names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``). ceph-fuse mounts
-    "/".
+    A kernel mount's source names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``). ceph-fuse mounts "/".
 
     >>> kernel = Mount(1, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))

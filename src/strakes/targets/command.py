@@ -97,8 +97,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Output goes to files, because a pipe would not end before all children of the command end. The files are in
-    # memory, because TMPDIR may be on a dead server.
+    # Output goes to files in memory: a pipe stays open until all children end, and TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
             # In its own session, the command has no terminal for a password prompt, and is killed with its children.

@@ -27,8 +27,7 @@ _MOST_NAMED = 100
 # Maximum number of passes over a directory without progress: its server lists removed entries again, or a process
 # makes files. Twice the number doubles the time until the removal gives up.
 _MOST_IDLE_PASSES = 3
-# Maximum number of listed names that do not exist. A faulty server may list names without end. Twice the number doubles
-# the time until the removal gives up.
+# Maximum number of listed names that do not exist. A faulty server may list names without end.
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories that are kept in memory, about 100 bytes each.
 _MOST_INNER = 100_000

@@ -99,11 +99,9 @@ class StartupLoad(_Scenario):
     striped: ClassVar = ("0", "1")
 
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the numbers of readers on each node. "0" means that every rank reads."""
         return map(str, range(min(2, context.crowd) + 1))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return settings, phases and measures of writing an input file and loading it with a dropped page cache."""
         ranks, readers = context.crowd, int(way)
         nodes = max(1, len(context.nodes))
         amount = max(
@@ -143,11 +141,9 @@ class RestartDump(_Scenario):
     striped: ClassVar = ("0", "2")
 
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the numbers of writers on each node. "0": every rank writes. "own": each rank has a separate file."""
         return ("0", "own", *(str(writers) for writers in (1, 2, 4, 8) if writers < context.crowd))
 
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return settings, phases and measures of writing a dump and reading it."""
         ranks, stop, own = context.crowd, context.stonewall(), way == "own"
         writers, amount = 0 if own else int(way), context.amount_bytes(ranks)
         transfer = min(MIB, max(64 * KIB, amount))

@@ -136,7 +136,7 @@ def _amount(scale: Scale) -> float:
 
 
 def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
-    """Return IO500 phase -> median exponent in nodes between smallest and largest size. Key "": all phases."""
+    """Return IO500 phase ("": all phases) -> median exponent of the rate's growth with the number of nodes."""
     seen = defaultdict(list)
     for figure in figures:
         for task in tasks_of(figure)[:1] if figure.source == "IO500" else ():

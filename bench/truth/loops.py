@@ -135,7 +135,7 @@ def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
 
 
 def is_contradicted(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Return whether intervals of the loops contradict the answer."""
+    """Return whether the results of IOR and mdtest contradict the survey's answer."""
     chosen = rates[answer.measure]
     others = [ratio(rates[one.measure], chosen) for one in answer.others]
     if answer.grade == "alike":

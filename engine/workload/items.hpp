@@ -19,7 +19,8 @@
 
 namespace strakes {
 
-// The existing items of an owner, [first, last). Each rename toggled the names from `first` to a number in rename_ends.
+// Items of an owner, [first, last). A rename switches those from `first` to a number in rename_ends to their other
+// name.
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;

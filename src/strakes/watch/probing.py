@@ -173,7 +173,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds that the hanging one has waited. Failing creates count as infinite."""
+        """Return kind of operation -> seconds for which one has hung. Creates that fail count as infinite."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)

@@ -19,8 +19,7 @@
 
 namespace strakes {
 
-// Items of an owner, [first, last). A rename switches those from `first` to a number in rename_ends to their other
-// name.
+// Items of an owner, [first, last). A rename gives those from `first` to a number in rename_ends their other name.
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;

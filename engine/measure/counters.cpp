@@ -112,8 +112,7 @@ Devices parse_diskstats(std::string_view text) {
     for_each_line(text, [&](std::istringstream words) {
         std::string major, minor, name;
         if (!(words >> major >> minor >> name) || is_ram_disk(name)) return;
-        // reads, reads merged, sectors read, ms, writes, writes merged, sectors written, ms, requests in flight, busy
-        // ms
+        // Columns: reads, merged, sectors read, ms, writes, merged, sectors written, ms, requests in flight, busy ms.
         std::array<std::uint64_t, 10> field{};
         for (std::uint64_t& value : field) words >> value;
         devices.emplace(name, DeviceState{field[2] * kSectorBytes, field[6] * kSectorBytes, field[9]});

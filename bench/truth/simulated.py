@@ -167,7 +167,7 @@ class _Quiet:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Show nothing."""
 
-    def cells(self, done: int, total: int) -> None:
+    def resumed(self, spent_s: float) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:

@@ -168,7 +168,8 @@ def reproduce(
         studies = tuple(study_named(name) if against is None else Pair(study_named(name)) for name in names)
         own = replace(amounts, files=None) if chosen.grown and not is_population else amounts
         request = request_from(part, "reproduce", f"{chosen.name} {' '.join(names)}", directory, studies, own)
-        run = perform(replace(request, against=against, libcephfs=libcephfs), part)
+        request = replace(request, against=against, libcephfs=libcephfs, whole_budget_s=sampling.budget_s)
+        run = perform(request, part)
         done.insert(0, (analyse(run), run, part.html))
     portraits = [portrait for portrait, _, _ in done]
     if write_json(sampling.json, to_document(chosen, portraits)):

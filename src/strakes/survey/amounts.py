@@ -89,14 +89,15 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:
+        given_s = request.whole_budget_s or request.budget_s
+        enough = typed_seconds(needed_s * given_s / request.budget_s, up=True)
         words = {"phase_s": "--phase", "data_per_rank": "--data-per-rank", "files": "--files"}
         raise BadInputError(
             "the requested amounts of work do not fit into the budget",
-            where=f"{' and '.join(words[name] for name in request.amounts())} with --budget "
-            f"{typed_seconds(request.budget_s)}",
+            where=f"{' and '.join(words[name] for name in request.amounts())} with --budget {typed_seconds(given_s)}",
             why=f"measuring {counted(least.cells, 'cell')} {FEWEST_BLOCKS} times each, with phases of "
             f"{format_seconds(asked_s)}, takes about {typed_seconds(needed_s, up=True)}",
-            remedy=f"Give --budget {typed_seconds(needed_s, up=True)}, or smaller amounts"
+            remedy=f"Give --budget {enough}, or smaller amounts"
             + ("." if request.kind != "survey" else ", or measure one study: strakes study list."),
         )
     return replace(context, phase_s=asked_s, least_priority=priority)

@@ -29,7 +29,7 @@ class Request:
     ``phase_s``: seconds of each phase. strakes chooses ``files``, ``data_per_rank`` and ``phase_s`` that are None.
     ``libcephfs``: bypass the mount for metadata operations, so that each rank is a client. ``visit``: function that
     runs a trial, for studies that interrupt the service. ``impact``: load limit. ``neighbour_s``: maximum 99th
-    percentile of other users' latencies, in seconds.
+    percentile of other users' latencies, in seconds. ``whole_budget_s``: the user's budget, if this run is a part.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Request:
     impact: Impact = UNLIMITED
     neighbour_s: float | None = None
     servers: Servers | None = None
+    whole_budget_s: float | None = None
 
     def fingerprint(self, found: Path | None = None) -> str:
         """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ.

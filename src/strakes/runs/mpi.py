@@ -98,10 +98,7 @@ class MpiEngine(Engine):
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Wait until the ranks on this host have exited, and kill those that the launcher left.
-
-        Return False if a rank does not exit, because the file system blocks it.
-        """
+        # A rank that does not exit even if it is killed is blocked by the file system.
         for kill in (False, True):
             if kill:
                 self._kill_ranks(hello)

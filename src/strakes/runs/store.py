@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError
+from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError, did_you_mean
 from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.files import closing, default_root, make_directory, make_new_directory, open_directory
 from strakes.base.foreign_text import command_line
@@ -148,7 +148,9 @@ class Store:
             raise BadInputError(f"{len(matches)} run ids begin with {run!r}", why=newest, remedy="Give a longer id.")
         if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
             raise Run(self._runs / run).damaged("it is missing", "run.json")
-        raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=_LIST_THEM)
+        # Ids of one day and kind share 75 % of their characters, so only a nearer one is suggested.
+        remedy = did_you_mean(run, ("latest", *(summary.id for summary in runs)), _LIST_THEM, cutoff=0.8)
+        raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=remedy)
 
     def _newest_unfinished(self, fingerprint: str) -> RunSummary:
         readable = [run for run in self.runs() if run.status != "damaged"]

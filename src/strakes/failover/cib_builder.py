@@ -134,12 +134,6 @@ class CibBuilder:
             for operation in given if timeouts else ():
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
-    def forget_operations(self, identity: str, names: set[str]) -> None:
-        """Remove the operations with these names from a resource."""
-        element = self.find(identity)
-        for operations in element.findall("./operations") if element is not None else ():
-            operations[:] = [one for one in operations if one.get("name") not in names]
-
     def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
         """Move resources into a group, which is created if absent. ``place``: {"before" or "after": a member}."""
         group = self.find(identity)

@@ -81,13 +81,21 @@ def expanded(script: str) -> str:
     for line in _with_values(lines, known).splitlines():
         if loop := re.match(r"\s*(?:for (\w+) in (.*)|while\s)", line):
             most = _MOST_WORDS_OF_LOOP // max(1, math.prod(len(words) for _, words, _ in loops))
-            loops.append((loop[1] or "", (loop[2] or "").replace('"', "").split()[: max(1, most)], []))
+            words = [one for word in (loop[2] or "").replace('"', "").split() for one in _in_braces(word)]
+            loops.append((loop[1] or "", words[: max(1, most)], []))
         elif re.match(r"\s*done\b", line) and len(loops) > 1:
             name, words, body = loops.pop()
             loops[-1][2].extend(_with_values("\n".join(body), {name: word}) for word in words)
         else:
             loops[-1][2].append(re.sub(r"^\s*do\b", "", line))
     return "\n".join(line for _, _, body in loops for line in body)
+
+
+def _in_braces(word: str) -> list[str]:
+    found = re.fullmatch(r"([^{}$]*)\{([^{}$]*)\}([^{}$]*)", word)
+    ends = re.fullmatch(r"(\d{1,4})\.\.(\d{1,4})", found[2]) if found else None
+    inner = map(str, range(int(ends[1]), int(ends[2]) + 1)) if ends else found[2].split(",") if found else ()
+    return [f"{found[1]}{part}{found[3]}" for part in inner] if found else [word]
 
 
 def _with_values(text: str, values: Mapping[str, str]) -> str:

@@ -150,14 +150,11 @@ def _master(builder: CibBuilder, words: list[str]) -> None:
 
 def _update(builder: CibBuilder, words: list[str]) -> None:
     read = read_words(words[1:], _BLOCKS)
-    builder.forget_operations(words[0], {name for kind, name, _ in read.blocks if kind == "op"})
-    builder.change(words[0], read)
-
-
-def _operation(builder: CibBuilder, words: list[str]) -> None:
+    given = {name for kind, name, _ in read.blocks if kind == "op"}
     element = builder.find(words[0])
-    if element is not None and len(words) > 1:
-        builder.operation(element, words[1], read_words(words[2:], ()).settings)
+    for operations in element.findall("./operations") if element is not None else ():
+        operations[:] = [one for one in operations if one.get("name") not in given]
+    builder.change(words[0], read)
 
 
 def add_location(builder: CibBuilder, words: list[str]) -> None:
@@ -235,7 +232,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource update": _update,
     "stonith update": _update,
     "resource meta": lambda builder, words: _update(builder, [words[0], "meta", *words[1:]]),
-    "resource op add": _operation,
+    "resource op add": lambda builder, words: builder.change(words[0], read_words(["op", *words[1:]], _BLOCKS)),
     "stonith create": partial(_create, standard="stonith"),
     "stonith level add": lambda builder, words: builder.level(words[1], words[0], ",".join(words[2:]).split(",")),
     "node attribute": lambda builder, words: builder.node(words[0], dict(word.split("=", 1) for word in words[1:])),

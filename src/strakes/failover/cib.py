@@ -186,10 +186,12 @@ class Cib:
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
             ends = [(element.get(end, ""), role_of(element.get(f"{end}-role", ""))) for end in ("rsc", "with-rsc")]
-            sets = [(_refs(one), role_of(one.get("role", ""))) for one in element.iterfind("./resource_set")]
-            members = [(name, role) for names, role in sets for name in names]
-            pairs = list(zip(members[1:], members, strict=False))
-            pairs += [(one, members[-1]) for one in members[:-2]]
+            sets = [(_refs(one), one) for one in element.iterfind("./resource_set")]
+            members = [(name, role_of(one.get("role", ""))) for names, one in sets for name in names]
+            # Members of a set that is not sequential do not depend on each other.
+            apart = [set(names) for names, one in sets if one.get("sequential", "true").lower() not in TRUE]
+            pairs = [*zip(members[1:], members, strict=False), *((one, members[-1]) for one in members[:-2])]
+            pairs = [(a, b) for a, b in pairs if not any({a[0], b[0]} <= names for names in apart)]
             if ends[0][0]:
                 pairs = [(ends[0], ends[1])]
             found += [Colocation(identity, pair, value) for pair in pairs]
@@ -260,10 +262,7 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return ``stonith-watchdog-timeout``: seconds after which Pacemaker assumes that a watchdog has reset a node.
-
-        It is 0 if watchdogs are not used, and -1 if Pacemaker derives the time from the settings of sbd.
-        """
+        """Return stonith-watchdog-timeout in seconds; 0: no watchdogs are used, -1: it follows from sbd's settings."""
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
 

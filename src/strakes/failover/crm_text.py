@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib_builder import CibBuilder, Term, read_words
 
@@ -154,11 +155,6 @@ def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") ->
     builder.primitive(words[0], words[1], read_words(words[2:], _BLOCKS)).tag = tag
 
 
-def _group(builder: CibBuilder, words: list[str]) -> None:
-    read = read_words(words, _BLOCKS)
-    builder.group(read.plain[0], read.plain[1:], read.block("meta"))
-
-
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
     read = read_words(words, _BLOCKS)
     if len(read.plain) > 1:
@@ -211,34 +207,38 @@ def terms_of(words: Iterable[str]) -> Iterator[Term]:
             yield {"attribute": parts[0], "operation": operation, "value": value}, {}
 
 
-def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
+def _scored(words: list[str], usual: str) -> tuple[str, list[list[tuple[str, str]]], dict[str, str]]:
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    members = [word.partition(":")[::2] for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
-    return read.plain[0] if scored else usual, members, read.settings
+    # Members in parentheses, such as ( A B ), do not depend on each other.
+    texts = re.findall(r"[(\[]([^()\[\]]*)[)\]]|([^\s()\[\]]+)", " ".join(read.plain[1 if scored else 0 :]))
+    sets = [[word.partition(":")[::2] for word in (inner or single).split()] for inner, single in texts]
+    return read.plain[0] if scored else usual, list(filter(None, sets)), read.settings
+
+
+def _add_sets(builder: CibBuilder, constraint: Xml.Element, sets: list[list[tuple[str, str]]], key: str) -> None:
+    for members in sets:
+        attributes = {key: members[0][1], "sequential": "false" if len(members) > 1 else ""}
+        builder.resource_set(constraint, [name for name, _ in members], attributes)
 
 
 def _colocation(builder: CibBuilder, words: list[str]) -> None:
-    score, members, _ = _scored(words[1:], "INFINITY")
-    if len(members) == 2:
-        builder.colocation(words[0], members[0], members[1], _infinite(score))
-    elif members:
-        constraint = builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)})
-        for name, role in members:
-            builder.resource_set(constraint, [name], {"role": role})
+    score, sets, _ = _scored(words[1:], "INFINITY")
+    if [len(members) for members in sets] == [1, 1]:
+        builder.colocation(words[0], sets[0][0], sets[1][0], _infinite(score))
+    elif sets:
+        _add_sets(builder, builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)}), sets, "role")
 
 
 def _order(builder: CibBuilder, words: list[str]) -> None:
-    score, members, settings = _scored(words[1:], "mandatory")
+    score, sets, settings = _scored(words[1:], "mandatory")
     word = score.rstrip(":").lower()
     kinds = {"optional": "Optional", "serialize": "Serialize", "0": "Optional", "advisory": "Optional"}
     options = {"kind": kinds.get(word, "Mandatory"), "symmetrical": settings.get("symmetrical", "")}
-    if len(members) == 2:
-        builder.order(words[0], members[0], members[1], options)
-    elif members:
-        constraint = builder.constraint("rsc_order", words[0], options)
-        for name, action in members:
-            builder.resource_set(constraint, [name], {"action": action})
+    if [len(members) for members in sets] == [1, 1]:
+        builder.order(words[0], sets[0][0], sets[1][0], options)
+    elif sets:
+        _add_sets(builder, builder.constraint("rsc_order", words[0], options), sets, "action")
 
 
 def _topology(builder: CibBuilder, words: list[str]) -> None:
@@ -266,9 +266,11 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "node": _node,
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
-    "group": _group,
-    # The modgroup command of crm can also name a position in the group, which is ignored.
-    "modgroup": lambda builder, words: builder.group(words[0], words[2:3] if words[1] == "add" else ()),
+    "group": lambda to, words: to.group((own := read_words(words, _BLOCKS)).plain[0], own.plain[1:], own.block("meta")),
+    # modgroup GROUP add RESOURCE [before|after MEMBER]
+    "modgroup": lambda builder, words: builder.group(
+        words[0], words[2:3] if words[1] == "add" else (), {}, dict([words[3:5]] if words[4:] else [])
+    ),
     "clone": _clone,
     "ms": partial(_clone, promotable=True),
     "master": partial(_clone, promotable=True),

@@ -143,8 +143,7 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
-    plain = [name for name in names if name != "meta"]
+    plain, settings = [word for word in words if "=" not in word and word != "meta"], [w for w in words if "=" in w]
     _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)
 
 

@@ -193,10 +193,10 @@ def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp
     model = _model(tmp_path / "site", "a.crm", "".join(lines))
     assert [node.name for node in model.cluster.nodes] == ["na", "nb"] and "no file lists the nodes" in model.assumed[0]
     script = "sudo crm configure primitive a IPaddr2 params ip=10.0.0.1\ncrm configure group g a\n"
-    script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b\n"
+    script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b before a\n"
     model = _model(tmp_path / "other", "a.sh", script)
     assert [node.name for node in model.cluster.nodes] == ["node1", "node2"]
-    assert [one.id for one in next(one for one in model.services if one.name == "g").members] == ["a", "b"]
+    assert [one.id for one in next(one for one in model.services if one.name == "g").members] == ["b", "a"]
 
 
 def test_truncated_text_is_read_without_an_error() -> None:

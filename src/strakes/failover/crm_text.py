@@ -55,8 +55,6 @@ def joined_lines(text: str) -> list[str]:
 # Maximum size of a script in bytes, and maximum number of words of a loop. The expanded script has about 30 MB at most.
 _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16  # The size of the expanded script grows in proportion to this number of words.
-
-
 # Assignment of a variable, with or without quotes, or of an array in parentheses.
 _ASSIGNMENT = re.compile(
     r"""(?m)(?:^|;)[ \t]*(?:export[ \t]+)?(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)"""
@@ -76,7 +74,8 @@ def expanded(script: str) -> str:
     if len(script) > _MOST_EXPANDED_BYTES:
         return script
     lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
-    known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(script)}
+    own = re.findall(r"\bfor (\w+) in\b", lines)
+    known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(script) if name not in own}
     # Variable, words and lines of each open loop, the innermost last. The lines of while loops are left out.
     loops = [("", [""], list[str]())]
     for line in _with_values(lines, known).splitlines():
@@ -95,8 +94,10 @@ def expanded(script: str) -> str:
 def _in_braces(word: str) -> list[str]:
     found = re.fullmatch(r"([^{}$]*)\{([^{}$]*)\}([^{}$]*)", word)
     ends = re.fullmatch(r"(\d{1,4})\.\.(\d{1,4})", found[2]) if found else None
-    inner = map(str, range(int(ends[1]), int(ends[2]) + 1)) if ends else found[2].split(",") if found else ()
-    return [f"{found[1]}{part}{found[3]}" for part in inner] if found else [word]
+    if not found:
+        return [word]
+    inner = [str(number) for number in range(int(ends[1]), int(ends[2]) + 1)] if ends else found[2].split(",")
+    return [f"{found[1]}{part}{found[3]}" for part in inner]
 
 
 def _with_values(text: str, values: Mapping[str, str]) -> str:

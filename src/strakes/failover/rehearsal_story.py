@@ -355,9 +355,10 @@ class Story:
         if len(able) < 2:
             return able, ()
         busy = [node for node in standing if node.name in self.first.state.places.values()]
-        if self.policies.by_priority and busy:
-            return busy[:1], ()
-        first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing)
+        if self.policies.by_priority and len(busy) == 1:
+            return busy, ()
+        # Only with two nodes the delays are known: see delays_of.
+        first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing[:2])
         if first == second and first[0] == first[1]:
             return standing, ()
         if first[0] >= second[1] or second[0] >= first[1]:

@@ -188,7 +188,6 @@ def test_nfs_keeps_its_state_on_the_exported_disk_and_notifies_clients_from_the_
 
 
 def test_a_node_that_its_clients_cannot_reach_hands_its_service_over(tmp_path: Path) -> None:
-    """Set the node attribute of the ping resource, and let Pacemaker's scheduler place the mount."""
     need("crm_simulate")
     plan = planned("tianhe2", tmp_path)
     up = ["--node-up", "mds-a", "--node-up", "mds-b"]

@@ -270,7 +270,6 @@ _QUICK = ("tianhe2", "nfs-san")
     "example", [name if name in _QUICK else pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES]
 )
 def test_every_row_decided_by_the_policy_engine_agrees_with_crm_simulate(example: str, tmp_path: Path) -> None:
-    """Compare each single failure of a node or service with a direct call of crm_simulate."""
     need("crm_simulate")
     setup = read_plan(planned(example, tmp_path / "plan"))
     (tmp_path / "work").mkdir()

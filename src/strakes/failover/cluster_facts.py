@@ -21,6 +21,9 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
+    # A line of ha.cf with bcast or serial may name several network cards or serial lines.
+    rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", setup.bare("etc/ha.d/ha.cf"))
+    cards = {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
     deduced: Table = {
         "number of nodes": str(len(setup.node_names)),
         "alerts events": yes(
@@ -31,17 +34,11 @@ def cluster(setup: Setup) -> Iterator[Thing]:
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses watchdogs": yes(cib.watchdog_s != 0),
-        "links of Heartbeat": str(len(_links_of_heartbeat(setup.bare("etc/ha.d/ha.cf")))),
+        "links of Heartbeat": str(len(cards)),
         "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
         "statements about unknown resources": setup.undefined,
     }
     yield Thing("cib: the cluster", facts(cib.properties, deduced))
-
-
-def _links_of_heartbeat(ha_cf: str) -> set[str]:
-    """Return the network cards and serial lines in Heartbeat's ha.cf. A line with bcast or serial may name several."""
-    rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", ha_cf)
-    return {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
 
 
 def nodes(setup: Setup) -> Iterator[Thing]:

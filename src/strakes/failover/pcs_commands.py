@@ -225,6 +225,8 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource op defaults": settings_reader("op_defaults"),
     "resource create": _create,
     "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
+    # A bundle is represented by a clone of a Dummy resource, until a resource is created inside it.
+    "resource bundle create": lambda to, words: _create(to, [f"{words[0]}-container", "Dummy", "clone", words[0]]),
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,

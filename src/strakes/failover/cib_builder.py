@@ -119,7 +119,7 @@ class CibBuilder:
         if operations is None:
             operations = Xml.SubElement(element, "operations")
         identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
-        level = {key: value for key, value in pairs.items() if key == "OCF_CHECK_LEVEL"}
+        level = {key: value for key, value in pairs.items() if key in ("OCF_CHECK_LEVEL", "depth")}
         given = {key: value for key, value in pairs.items() if key not in level}
         added = self._add(operations, "op", identity, {"interval": "0s"} | given | {"id": identity, "name": name})
         if level:
@@ -182,7 +182,8 @@ class CibBuilder:
         identity = f"{constraint.get('id')}-rule"
         given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
         found = Xml.SubElement(constraint, "rule", given)
-        for number, (term, inner) in enumerate(terms):
+        unread: Term = ({"attribute": "unknown", "operation": "defined"}, {})
+        for number, (term, inner) in enumerate([*terms] or [unread]):
             own, tag = {"id": f"{identity}-{number}"}, "expression" if "attribute" in term else "date_expression"
             part = Xml.SubElement(found, tag, own | term)
             if inner:

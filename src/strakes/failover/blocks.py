@@ -112,10 +112,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a DRBD file that is safe to pass to drbdadm, with the same line numbers; unusual characters become ``?``.
-
-    Raises BadInputError for a word that could make drbdadm open a file outside of this file's directory.
-    """
+    """Return a DRBD file that is safe for drbdadm. Raises BadInputError for a word that could open a file elsewhere."""
     lines, before = list[str](), ""
     for line in text.splitlines():
         words = list[str]()

@@ -66,7 +66,11 @@ class CibBuilder:
 
     @property
     def text(self) -> str:
-        """Return the CIB as XML."""
+        """Return the CIB as XML. In ids, characters of placeholders such as ${NAME} or <NAME> are replaced."""
+        for element in self._root.iter():
+            for key in ("id", "rsc", "with-rsc", "first", "then", "devices", "template"):
+                if key in element.attrib:
+                    element.set(key, re.sub(r"[${}<>\[\]()]", "_", element.attrib[key]))
         return Xml.tostring(self._root, encoding="unicode")
 
     @property

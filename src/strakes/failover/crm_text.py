@@ -62,7 +62,7 @@ _ASSIGNMENT = re.compile(
 # Reference to a variable, maybe with a pattern to remove from the beginning (#) or end (%) of its value.
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
 # Comment or quoted text, or a semicolon that ends a command.
-_COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|[ \t]*;(?=\s|$)""")
+_COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|(?<![ \t])[ \t]*;(?=\s|$)""")
 
 
 def expanded(script: str) -> str:
@@ -88,7 +88,8 @@ def expanded(script: str) -> str:
             loops[-1][2].extend(_with_values("\n".join(body), {name: word}) for word in words)
         else:
             loops[-1][2].append(re.sub(r"^\s*do\b", "", line))
-    return "\n".join(line for _, _, body in loops for line in body)
+    # Both spellings of a variable whose value is not known become the same placeholder.
+    return re.sub(r"\$\{(\w+)\}", r"$\1", "\n".join(line for _, _, body in loops for line in body))
 
 
 def _in_braces(word: str) -> list[str]:

@@ -69,10 +69,7 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` in the body of the context after ``seconds``. ``timer``: ITIMER_*; ``number``: its signal.
-
-    It works only in the main thread, because other threads get no signals. An inner context pauses the outer timer.
-    """
+    """Raise ``error`` in the context after ``seconds``, in the main thread only. An inner context pauses the timer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

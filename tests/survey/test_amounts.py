@@ -57,7 +57,7 @@ def test_cells_are_left_out_before_phases_become_too_short(
     least = {cell.priority for cell in cells} == {1}
     assert context.phase_s >= LONG_ENOUGH_S or least
     assert not any("fits here" in one.reason for one in skipped)  # the room would be enough
-    left_out = [one for one in skipped if "have priority" in one.reason]
+    left_out = [one for one in skipped if "more important cells" in one.reason]
     assert left_out or context.least_priority == max(cell.priority for cell in cells)
 
 
@@ -71,7 +71,7 @@ def test_two_minutes_ask_every_question_of_a_usual_file_system(write: int, read:
 
 def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -> None:
     run = survey(EQUAL, log_normal(0.05), 1, tmp_path, budget_s=20.0)
-    waiting = sum("have priority" in event.reason for event in run.events_of(CellSkipped))
+    waiting = sum("more important cells" in event.reason for event in run.events_of(CellSkipped))
     assert waiting
     measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
     told = f"; {measured} of {all_cells} cells measured, the others need a larger --budget"

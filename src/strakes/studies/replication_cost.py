@@ -43,7 +43,7 @@ _MADE = {
 # Numbers of files in the published table that are measured by default. Larger ones take minutes.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
-# Maximum number of creates with fsync per rank. Each waits for two disks and the network. More exceed the budget.
+# Maximum number of creates with fsync per rank. Each create waits for two disks and the network.
 _MOST_SYNCED_FILES = 200
 
 

@@ -20,7 +20,7 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of a first trial, as a multiple of the sum of its phases (twice the phases).
+# Expected duration of a first trial, as a multiple of the duration of its phases.
 _FIRST_GUESS = 2.0
 # Maximum number of trials of a cell. With 60, the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60

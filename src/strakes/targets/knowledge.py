@@ -16,7 +16,7 @@ from strakes.targets.target import Target, TargetFacts
 _WORKING = frozenset({"active", "up", "online"})
 # A target with a smaller free share of its space counts as full: new files go to other targets or fail.
 _FULL_SHARE = 0.05
-# Maximum difference of used shares (0 to 1) for even use: Lustre stops round-robin at 17 % (lod.*.qos_threshold_rr).
+# A larger difference of used shares (0 to 1) is reported: Lustre stops round-robin at 17 % (lod.*.qos_threshold_rr).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 

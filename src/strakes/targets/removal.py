@@ -197,7 +197,7 @@ class _Emptying:
         try:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
-            # List the entries that remain in this directory instead of the directory.
+            # Report the entries of this directory, not the directory itself.
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import write_kept
-from strakes.lab.network import LOOPBACK, is_listening
+from strakes.lab.network import is_listening
 from strakes.lab.options import LabOptions, check_ids, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite, rendered
@@ -36,30 +35,18 @@ class CephOptions(LabOptions):
     )
     pool_size: int = option("count", "Number of copies of every object.", 1, least=1, most=3)
     store: str = option(
-        "choice",
-        "Where objects are stored: in sparse files (bluestore) or in memory (memstore).",
-        "bluestore",
-        choices=("bluestore", "memstore"),
+        "choice", "Store objects in sparse files or in memory.", "bluestore", choices=("bluestore", "memstore")
     )
     osd_size: int = option("size", "Capacity of each object store.", "4GiB", least="1GiB")
     slow_osd: tuple[tuple[int, int], ...] = option(
-        "by-id",
-        "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second. May be repeated.",
-        (),
-        least=10,
-        metavar="ID=IOPS",
+        "by-id", "Limit object store ID (0, 1, ...) to IOPS reads and writes a second.", (), least=10, metavar="ID=IOPS"
     )
     pool_per_osd: bool = option(
         "flag", "Also make one data pool on each object store alone, so that files can be placed there.", False
     )
     s3: bool = option("flag", "Also start an object gateway (radosgw): S3 on the same object stores.", False)
     slow_mds: tuple[tuple[int, int], ...] = option(
-        "by-id",
-        "Limit the server of metadata rank RANK (0, 1, ...) to PERCENT of one processor. May be repeated.",
-        (),
-        least=5,
-        most=100,
-        metavar="RANK=PERCENT",
+        "by-id", "Limit rank RANK (0, 1, ...) to PERCENT of a CPU.", (), least=5, most=100, metavar="RANK=PERCENT"
     )
     mds_cpu: int | None = option(
         "count", "Limit each metadata server to PERCENT of one processor.", least=5, most=100, metavar="PERCENT"
@@ -116,24 +103,18 @@ def config_text(
 def keyring_text(options: CephOptions) -> str:
     """Return a keyring with a new key for each daemon and for client.admin. One user runs all, so each may do all."""
     names = [f"osd.{number}" for number in range(options.osds)] + [f"mds.{name}" for name in options.metadata_servers]
-    caps = "".join(f'caps {service} = "allow *"\n' for service in ("mon", "osd", "mds", "mgr"))
+    names += ["mon.", "client.admin", "mgr.x", *([GATEWAY] if options.s3 else [])]
     # Ceph's CryptoKey: type (1: AES), creation time in seconds and nanoseconds, length in bytes, key.
     head = struct.pack("<HIIH", 1, int(time.time()), 0, _KEY_BYTES)
-    return "".join(
-        f"[{name}]\nkey = {base64.b64encode(head + secrets.token_bytes(_KEY_BYTES)).decode()}\n{caps}"
-        for name in ("mon.", "client.admin", "mgr.x", *names, *([GATEWAY] if options.s3 else []))
-    )
+    keys = {name: base64.b64encode(head + secrets.token_bytes(_KEY_BYTES)).decode() for name in names}
+    return rendered("keyring", keys=keys)
 
 
 _KEY_BYTES = 16  # AES with 128 bits, the only type of key in Ceph 16.
-GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
+GATEWAY = "client.rgw.a"
 # File with the S3 keys, which therefore never appear on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
-# S3 requires the SHA-256 hash of the (empty) body in a header, which curl 7.88 does not add.
-_SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
-header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""
 
 
 def start_gateway(site: LabSite, config: Path, port: int) -> None:
@@ -145,16 +126,5 @@ def start_gateway(site: LabSite, config: Path, port: int) -> None:
     keys = json.loads(made)["keys"][0]
     site.start("rgw.a", "radosgw", *words, "-f")
     site.wait_until("the object gateway", lambda: "" if is_listening(port) else "it does not listen yet")
-    user = f'user = "{keys["access_key"]}:{keys["secret_key"]}"'
-    lines = (f'url = "http://{LOOPBACK}:{port}/{BUCKET}"', 'request = "PUT"', user, _SIGNED, "fail", "silent")
-    request = site.directory / "bucket.curl"
-    write_kept(request, "\n".join((*lines, "show-error", "")))
-    site.run("curl", "--config", request)
-    exports = {
-        "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{port}",
-        "AWS_REGION": REGION,
-        "AWS_ACCESS_KEY_ID": keys["access_key"],
-        "AWS_SECRET_ACCESS_KEY": keys["secret_key"],
-        "STRAKES_S3_BUCKET": BUCKET,
-    }
-    write_kept(site.directory / KEYS, "".join(f"export {name}='{value}'\n" for name, value in exports.items()))
+    site.run("curl", "--config", site.fill("bucket.curl", "bucket.curl", mode=0o600, port=port, keys=keys))
+    site.fill(KEYS, KEYS, mode=0o600, port=port, keys=keys)

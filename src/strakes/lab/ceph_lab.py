@@ -98,8 +98,6 @@ class CephLab(Lab[CephOptions]):
         return {
             "ceph_conf": str(self._config),
             "keyring": str(self.site.directory / "keyring"),
-            "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
-            "monitors": [f"{network.LOOPBACK}:{self._ports[MONITOR]}"],
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
             "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},

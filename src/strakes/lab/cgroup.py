@@ -17,9 +17,9 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period and minimum of CPU quotas, in microseconds. A shorter period makes the pauses of a limited server shorter.
+# Period of CPU quotas in microseconds. A shorter period makes the pauses of a limited server shorter, but the kernel
+# accepts no quota below 1 ms, and options allow 5 %.
 _PERIOD_US = 20_000
-_LEAST_QUOTA_US = 1_000
 _PATIENCE_S = 5.0
 
 
@@ -84,12 +84,11 @@ def device_group(lab_id: str, role: str) -> Group:
 
 def limit_cpu(group: Group, percent: int) -> None:
     """Limit all processes of a control group together to ``percent`` of one processor."""
-    quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
-    period = max(_PERIOD_US, quota * 100 // percent)
+    quota = _PERIOD_US * percent // 100
     if group.version == 2:
-        write_kernel_file(group.path / "cpu.max", f"{quota} {period}")
+        write_kernel_file(group.path / "cpu.max", f"{quota} {_PERIOD_US}")
         return
-    write_kernel_file(group.path / "cpu.cfs_period_us", str(period))
+    write_kernel_file(group.path / "cpu.cfs_period_us", str(_PERIOD_US))
     write_kernel_file(group.path / "cpu.cfs_quota_us", str(quota))
 
 

@@ -29,11 +29,7 @@ class GlusterOptions(LabOptions):
     )
     size: int = option("size", "Capacity of each brick.", "2GiB", least="320MiB")
     slow_brick: tuple[tuple[int, int], ...] = option(
-        "by-id",
-        "Limit the device of brick ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated.",
-        (),
-        least=10,
-        metavar="ID=IOPS",
+        "by-id", "Limit brick ID (1, 2, ...) to IOPS reads and writes a second.", (), least=10, metavar="ID=IOPS"
     )
 
 

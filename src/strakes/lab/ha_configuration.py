@@ -60,9 +60,7 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
     for alert in list(alerts):
         if alert.get("id") != "alert-webhook":
             alerts.remove(alert)
-        alert.insert(0, Xml.Element("select"))
-        Xml.SubElement(alert[0], "select_nodes")
-        Xml.SubElement(alert[0], "select_fencing")
+        alert.insert(0, Xml.fromstring("<select><select_nodes/><select_fencing/></select>"))
     defaults = Xml.SubElement(Xml.SubElement(configuration, "op_defaults"), "meta_attributes", id="lab-operations")
     Xml.SubElement(defaults, "nvpair", id="lab-operations-timeout", name="timeout", value=f"{_MACHINE_TIMEOUT_S}s")
     _set_properties(root, {"dc-deadtime": "5s", "load-threshold": "1000%", "node-action-limit": "6"})

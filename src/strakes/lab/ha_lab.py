@@ -25,11 +25,6 @@ from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package, table
 
 _OWNER, _GROUP = "hacluster", "haclient"
-# Script in place of the command mail on a node. It posts each message by HTTP to a receiver on this machine.
-_MAIL = """\
-#!/bin/sh
-exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-binary @- http://{}:{}/mail
-"""
 
 
 @dataclass(frozen=True)
@@ -81,8 +76,7 @@ class HaLab(Lab[HaOptions]):
         self._listen()
         for file in alert_files(planned):
             site.write(Path(file.path).name, file.text, file.mode)
-        addresses = "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1))
-        site.write("hosts", f"127.0.0.1 localhost\n{addresses}")
+        site.fill("hosts", "hosts", addresses={node.name: node.addresses["first"] for node in planned.nodes})
         key, configuration, cib = secrets.token_bytes(256), corosync_file(planned).text, self._nodes.cib(planned)
         for name in NODES:
             self._make_disks(name, key, configuration, cib)
@@ -129,7 +123,7 @@ class HaLab(Lab[HaOptions]):
 
     def _listen(self) -> None:
         directory = self.site.directory
-        self.site.write("bin/mail", _MAIL.format(ADMIN, ALERT_PORT), 0o755)
+        self.site.fill("bin/mail", "mail", mode=0o755, address=f"{ADMIN}:{ALERT_PORT}")
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
         # Pacemaker runs alert programs as the user hacluster.
         shutil.chown(address, _OWNER)

@@ -52,10 +52,7 @@ class HostsLab(Lab[HostsOptions]):
         for directory in ("log", "etc/ssh"):
             site.make_directory(directory, mode=0o755)
         site.mount_memory(self.options.size)
-        site.write(
-            "etc/hosts",
-            "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()),
-        )
+        site.fill("etc/hosts", "hosts", addresses=self.addresses)
         site.write("kept", "".join(f"{path}\n" for path in _outermost(site.directory, Path(sys.prefix), *_sources())))
         self._prepare_ssh()
         site.step("a switch with a link for each host")

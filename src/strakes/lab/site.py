@@ -56,8 +56,8 @@ class LabSite:
         write_kept(path, text, mode=mode)
         return path
 
-    def fill(self, name: str, template: str, **given: object) -> Path:
-        return self.write(name, rendered(template, lab=self.directory, **given))
+    def fill(self, name: str, template: str, *, mode: int = 0o644, **given: object) -> Path:
+        return self.write(name, rendered(template, lab=self.directory, **given), mode)
 
     def install(self, source: str, name: str) -> Path:
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError
 from strakes.lab.network import is_listening
-from strakes.lab.options import LabOptions, check_ids, option
+from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite, rendered
 
@@ -38,15 +38,15 @@ class CephOptions(LabOptions):
         "choice", "Store objects in sparse files or in memory.", "bluestore", choices=("bluestore", "memstore")
     )
     osd_size: int = option("size", "Capacity of each object store.", "4GiB", least="1GiB")
-    slow_osd: tuple[tuple[int, int], ...] = option(
-        "by-id", "Limit object store ID (0, 1, ...) to IOPS reads and writes a second.", (), least=10, metavar="ID=IOPS"
+    slow_osd: tuple[tuple[int, int], ...] = limits(
+        "ID=IOPS", "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second.", 10
     )
     pool_per_osd: bool = option(
         "flag", "Also make one data pool on each object store alone, so that files can be placed there.", False
     )
     s3: bool = option("flag", "Also start an object gateway (radosgw): S3 on the same object stores.", False)
-    slow_mds: tuple[tuple[int, int], ...] = option(
-        "by-id", "Limit rank RANK (0, 1, ...) to PERCENT of a CPU.", (), least=5, most=100, metavar="RANK=PERCENT"
+    slow_mds: tuple[tuple[int, int], ...] = limits(
+        "RANK=PERCENT", "Limit the server of metadata rank RANK (0, 1, ...) to PERCENT of one processor.", 5, 100
     )
     mds_cpu: int | None = option(
         "count", "Limit each metadata server to PERCENT of one processor.", least=5, most=100, metavar="PERCENT"
@@ -71,22 +71,17 @@ class CephOptions(LabOptions):
 def check(options: CephOptions) -> None:
     """Raise BadInputError if options of a CephFS lab contradict each other."""
     if options.pool_size > options.osds:
-        raise BadInputError(
-            f"{options.pool_size} copies of each object need {options.pool_size} or more object stores",
-            remedy=f"Give --osds {options.pool_size}, or fewer copies.",
-        )
+        what = f"{options.pool_size} copies of each object need {options.pool_size} or more object stores"
+        raise BadInputError(what, remedy=f"Give --osds {options.pool_size}, or fewer copies.")
     check_ids("--slow-osd", options.slow_osd, range(options.osds))
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
     # A monitor checks beacons once per tick. It replaces no server if its last tick is older than grace - interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
-        raise BadInputError(
-            "a metadata server that fails would never be replaced",
-            why=f"--beacon-grace must be at least {MONITOR_TICK_S:g} s (the monitors' tick) longer than "
-            "--beacon-interval",
-            remedy=f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s.",
-        )
+        why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
+        remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."
+        raise BadInputError("a metadata server that fails would never be replaced", why=why, remedy=remedy)
 
 
 CONFIG = "ceph.conf"

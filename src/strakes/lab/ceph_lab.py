@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -231,11 +232,8 @@ def start_metadata_server(directory: Path, name: str) -> None:
         role = f"mds.{name}"
         if not there or any(process.role == role and is_alive(process) for process in state.processes):
             return
-        journal = LabJournal(directory, state.id)
-        try:
+        with closing(LabJournal(directory, state.id)) as journal:
             site = LabSite(directory, journal, lambda _text: None)
             pid = site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f")
             if state.options.get("mds_cpu"):
                 make_group("cpu", state.id, role).join(pid)
-        finally:
-            journal.close()

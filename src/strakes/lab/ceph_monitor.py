@@ -43,9 +43,8 @@ class Monitors:
         result = self._rados.rados_mon_command(*command, *buffers)
         answer, words = self._take(output, output_length), self._take(status, status_length)
         if result < 0:
-            raise EnvironmentLacksError(
-                f"the Ceph monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result)
-            )
+            why = words.decode(errors="replace") or os.strerror(-result)
+            raise EnvironmentLacksError(f"the Ceph monitors refuse: {prefix}", why=why)
         return json.loads(answer) if answer.strip() else None
 
     def close(self) -> None:

@@ -53,11 +53,8 @@ def require(controller: str, wanted: str) -> Group:
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "this needs root" if hierarchy else f"no control group with the controller {controller} is writable"
-        raise EnvironmentLacksError(
-            f"{wanted} is not possible on this machine",
-            why=why,
-            remedy=f"Run strakes as root on the machine itself, not in a container, or leave out {wanted}.",
-        )
+        remedy = f"Run strakes as root on the machine itself, not in a container, or leave out {wanted}."
+        raise EnvironmentLacksError(f"{wanted} is not possible on this machine", why=why, remedy=remedy)
     return hierarchy
 
 
@@ -70,9 +67,8 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
             write_kernel_file(hierarchy.path / "cgroup.subtree_control", f"+{_NAMES_V2[controller]}")
         path.mkdir(exist_ok=True)
     except OSError as error:
-        raise EnvironmentLacksError(
-            "the control group cannot be made", where=str(path), why=error.strerror or ""
-        ) from error
+        what, why = "the control group cannot be made", error.strerror or ""
+        raise EnvironmentLacksError(what, where=str(path), why=why) from error
     return Group(path, hierarchy.version)
 
 

@@ -58,12 +58,10 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
     sizes = os.statvfs(place)
     free = sizes.f_bavail * sizes.f_frsize
     if wanted > free:
-        raise BadInputError(
-            "there is not enough free space for this lab",
-            where=str(directory),
-            why=f"the lab needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
-            remedy=f"Give a smaller {option}, or choose another directory for labs: XDG_STATE_HOME=DIR",
-        )
+        why = f"the lab needs {format_bytes(wanted)}, but only {format_bytes(free)} are free"
+        remedy = f"Give a smaller {option}, or choose another directory for labs: XDG_STATE_HOME=DIR"
+        what = "there is not enough free space for this lab"
+        raise BadInputError(what, where=str(directory), why=why, remedy=remedy)
 
 
 def make_file(path: Path, size: int) -> Path:
@@ -134,12 +132,9 @@ def _attach(site: LabSite, file: Path) -> Path:
         for loop, backing in _backing_files().items():
             if backing == str(file) and _is_on(loop, backing):
                 _detach(loop)
-    raise EnvironmentLacksError(
-        f"{site.name} cannot be started: no loop device",
-        where=str(file),
-        why=complaint(done),
-        remedy="Loop devices need root and the kernel's loop driver. A container needs access to loop devices.",
-    )
+    remedy = "Loop devices need root and the kernel's loop driver. A container needs access to loop devices."
+    what = f"{site.name} cannot be started: no loop device"
+    raise EnvironmentLacksError(what, where=str(file), why=complaint(done), remedy=remedy)
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:

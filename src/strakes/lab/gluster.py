@@ -10,7 +10,7 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.lab.cgroup import require
 from strakes.lab.device import PACKAGES, BrickLab, require_space
-from strakes.lab.options import LabOptions, check_ids, option
+from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
@@ -28,8 +28,8 @@ class GlusterOptions(LabOptions):
         "count", "Number of copies of every file; the number of bricks must be a multiple of it.", 1, least=1, most=4
     )
     size: int = option("size", "Capacity of each brick.", "2GiB", least="320MiB")
-    slow_brick: tuple[tuple[int, int], ...] = option(
-        "by-id", "Limit brick ID (1, 2, ...) to IOPS reads and writes a second.", (), least=10, metavar="ID=IOPS"
+    slow_brick: tuple[tuple[int, int], ...] = limits(
+        "ID=IOPS", "Limit the device of brick ID (1, 2, ...) to IOPS reads and IOPS writes per second.", 10
     )
 
 
@@ -42,10 +42,8 @@ class GlusterLab(BrickLab[GlusterOptions]):
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:
         if options.bricks % options.replica:
-            raise BadInputError(
-                f"the number of bricks, {options.bricks}, is not a multiple of the number of copies, {options.replica}",
-                remedy="Change --bricks or --replica.",
-            )
+            what = f"the number of bricks, {options.bricks}, is not a multiple of the number of copies"
+            raise BadInputError(f"{what}, {options.replica}", remedy="Change --bricks or --replica.")
         refuse_long_path(directory)
         check_ids("--slow-brick", options.slow_brick, range(1, options.bricks + 1))
         if options.slow_brick:

@@ -107,12 +107,9 @@ class Machines(Namespaces):
     def check(cls, directory: Path) -> None:
         require_space(directory, len(NODES) * sum(_SIZES.values()), "--size")
         if not Path("/dev/net/tun").exists():
-            raise EnvironmentLacksError(
-                "virtual machines (User-mode Linux) cannot be connected",
-                where="/dev/net/tun",
-                why="the device does not exist",
-                remedy="Load the module: modprobe tun. A container needs access to the device.",
-            )
+            what, why = "virtual machines (User-mode Linux) cannot be connected", "the device does not exist"
+            remedy = "Load the module: modprobe tun. A container needs access to the device."
+            raise EnvironmentLacksError(what, where="/dev/net/tun", why=why, remedy=remedy)
 
     def plan(self) -> Cluster:
         # On a busy machine, a healthy node may be silent for some seconds, so Corosync's token time is 5 s.
@@ -155,9 +152,8 @@ class Machines(Namespaces):
         site.step("modules of User-mode Linux")
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
         if not kernels:
-            raise EnvironmentLacksError(
-                "the virtual machines have no kernel", where=str(_KERNELS), why="no kernel there has a DRBD module"
-            )
+            what, why = "the virtual machines have no kernel", "no kernel there has a DRBD module"
+            raise EnvironmentLacksError(what, where=str(_KERNELS), why=why)
         # modprobe --dirname DIR searches DIR/lib/modules.
         root = site.make_directory("uml", "lib", mode=0o755)
         (root / "modules").symlink_to(_KERNELS)

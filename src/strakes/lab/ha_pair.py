@@ -140,11 +140,9 @@ class Pair:
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
-                raise MeasurementError(
-                    f"time limit of {limit_s:.0f} s exceeded while waiting for {what}",
-                    where="the pair",
-                    remedy="Wait, or start a new lab. strakes lab status shows the state of the lab.",
-                )
+                what = f"time limit of {limit_s:.0f} s exceeded while waiting for {what}"
+                remedy = "Wait, or start a new lab. strakes lab status shows the state of the lab."
+                raise MeasurementError(what, where="the pair", remedy=remedy)
             time.sleep(tick_s)
 
     def buttons(self, since_s: float) -> tuple[Button, ...]:

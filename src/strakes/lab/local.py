@@ -36,11 +36,9 @@ class DiskLab(Lab[DiskOptions]):
     def check(cls, options: DiskOptions, directory: Path) -> None:
         require_space(directory, options.size, "--size")
         if options.iops and require("blkio", "--iops").version != 1:
-            raise EnvironmentLacksError(
-                "--iops is not possible on this machine",
-                why="control groups of version 2 can slow a device only for selected processes, not for all users",
-                remedy="Use strakes lab up ceph --slow-osd or gluster --slow-brick instead.",
-            )
+            why = "control groups of version 2 can slow a device only for selected processes, not for all users"
+            remedy = "Use strakes lab up ceph --slow-osd or gluster --slow-brick instead."
+            raise EnvironmentLacksError("--iops is not possible on this machine", why=why, remedy=remedy)
 
     def up(self) -> None:
         self.site.step(f"{self.file_system} on a loop device")

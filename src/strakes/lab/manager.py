@@ -76,11 +76,8 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
     if already:
         return already, True
     if lab_class.needs_root and os.geteuid() != 0:
-        raise EnvironmentLacksError(
-            f"a lab of the kind {kind} needs root",
-            why="the lab mounts file systems and sets up networks",
-            remedy="Run the same command as root.",
-        )
+        why = "the lab mounts file systems and sets up networks"
+        raise EnvironmentLacksError(f"a lab of the kind {kind} needs root", why=why, remedy="Run the command as root.")
     lab_class.check(options, place)
     require_packages(kind, lab_class.packages_for(options), install=install, say=say)
     for _ in range(_START_TIMES):
@@ -155,12 +152,9 @@ def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None
     if kind == running.kind and not unlike:
         return running
     why = f"it differs in: {', '.join(unlike)}" if kind == running.kind else f"it is of the kind {running.kind}"
-    raise BadInputError(
-        f"the lab {place.name} is already running with different settings",
-        where=running.mount_point,
-        why=why,
-        remedy=f"Remove this lab first (strakes lab down {place.name}), or give the new lab a --name.",
-    )
+    what = f"the lab {place.name} is already running with different settings"
+    remedy = f"Remove this lab first (strakes lab down {place.name}), or give the new lab a --name."
+    raise BadInputError(what, where=running.mount_point, why=why, remedy=remedy)
 
 
 def _status(place: Path) -> LabStatus | None:
@@ -200,11 +194,8 @@ def undo(place: Path, *, force: bool = False) -> bool:
     state = read_state(place)
     # A lab that is killed early leaves a directory with at most an incomplete journal.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
-        raise BadInputError(
-            "this directory was not made by strakes lab",
-            where=str(place),
-            remedy="Check the contents of the directory, then remove it yourself.",
-        )
+        remedy = "Check the contents of the directory, then remove it yourself."
+        raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
     if state is not None:
         _release_mount_point(place, force=force)
         _stop(place, state)
@@ -226,12 +217,9 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
-        raise MeasurementError(
-            f"the lab {place.name} is still in use",
-            where=mount.mount_point,
-            why=", ".join(users) or why,
-            remedy=f"End these processes and mounts, or remove the lab anyway: strakes lab down {place.name} --force",
-        )
+        remedy = f"End these processes and mounts, or remove the lab anyway: strakes lab down {place.name} --force"
+        what, why = f"the lab {place.name} is still in use", ", ".join(users) or why
+        raise MeasurementError(what, where=mount.mount_point, why=why, remedy=remedy)
 
 
 def _stop(place: Path, state: LabState) -> None:
@@ -240,12 +228,9 @@ def _stop(place: Path, state: LabState) -> None:
     release_groups(state.id)
     records = state.processes if state.this_boot else ()
     if undead := kill_all(state.id, records, networks_below(place), _KILL_S):
-        raise _not_removed(
-            f"not all processes of {place.name} could be ended",
-            ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead),
-            "SIGKILL does not end them: the kernel waits for a device, or they belong to another user",
-            place,
-        )
+        left = [f"{name_of(pid)} (process {pid})" for pid in undead]
+        why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
+        raise _not_removed(f"not all processes of {place.name} could be ended", ", ".join(left), why, place)
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
     # After the end of their servers, accesses to these mounts fail instead of hanging.

@@ -109,6 +109,5 @@ def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
         assert isinstance(candidate, ipaddress.IPv4Network)
         if not any(candidate.overlaps(route) for route in taken):
             return candidate
-    raise EnvironmentLacksError(
-        f"{site.name} cannot be started: no private network is available", why="all networks that were tried are in use"
-    )
+    what = f"{site.name} cannot be started: no private network is available"
+    raise EnvironmentLacksError(what, why="all networks that were tried are in use")

@@ -44,6 +44,11 @@ def option(form: Form, text: str, default: Any = None, *, least: float | str | N
     return field(default=default, metadata={"option": LabOption(form, text, bound, **settings)})
 
 
+def limits(metavar: str, text: str, least: int, most: int | None = None) -> Any:
+    """Declare a field with pairs of a server's number and its limit."""
+    return option("by-id", f"{text} May be repeated.", (), least=least, most=most, metavar=metavar)
+
+
 def require_bounds(options: LabOptions) -> None:
     """Raise BadInputError if a size or a time is out of bounds."""
     for name, (option, _) in options_of(type(options)).items():

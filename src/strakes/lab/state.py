@@ -55,10 +55,8 @@ def open_guarded(directory: Path, *, make: int = 0) -> int:
 def directory_of(name: str) -> Path:
     """Return the path of a lab's directory, which may not exist. Raises BadInputError for an invalid name."""
     if not _NAME.fullmatch(name):
-        raise BadInputError(
-            f"not a valid name of a lab: {name!r}",
-            remedy="Use lower-case letters, digits and hyphens, beginning with a letter.",
-        )
+        remedy = "Use lower-case letters, digits and hyphens, beginning with a letter."
+        raise BadInputError(f"not a valid name of a lab: {name!r}", remedy=remedy)
     return labs_root() / name
 
 
@@ -77,9 +75,8 @@ def refuse_long_path(directory: Path) -> None:
     """Raise BadInputError if the path of a lab's directory is too long for Unix sockets in it."""
     if len(os.fsencode(directory)) > _SOCKET_DIRECTORY_BYTES:
         why = f"Unix sockets in it allow {_SOCKET_DIRECTORY_BYTES} bytes"
-        raise BadInputError(
-            "the name of the lab's directory is too long", where=str(directory), why=why, remedy=ELSEWHERE
-        )
+        what = "the name of the lab's directory is too long"
+        raise BadInputError(what, where=str(directory), why=why, remedy=ELSEWHERE)
 
 
 @contextmanager
@@ -95,9 +92,8 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
                 os.mkdir(lab.name, 0o711, dir_fd=above)
         except OSError as error:
             why = error.strerror or ""
-            raise BadInputError(
-                "the lab's directory cannot be made", where=str(lab), why=why, remedy=ELSEWHERE
-            ) from error
+            what = "the lab's directory cannot be made"
+            raise BadInputError(what, where=str(lab), why=why, remedy=ELSEWHERE) from error
     try:
         with closing(open_guarded(lab.parent)) as above:
             directory = os.open(lab.name, _OPEN, dir_fd=above)
@@ -126,9 +122,8 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
 
 def removed_meanwhile(lab: Path) -> BadInputError:
     """Return the error for a lab that another command has removed."""
-    return BadInputError(
-        f"another command has just removed the lab {lab.name}", where=str(lab), remedy="Run the command again."
-    )
+    what = f"another command has just removed the lab {lab.name}"
+    return BadInputError(what, where=str(lab), remedy="Run the command again.")
 
 
 def worker_in(lab: Path) -> str:
@@ -229,7 +224,6 @@ def read_state(directory: Path) -> LabState | None:
             if number < last:
                 remedy = f"Remove this line, or restart this machine and then remove {directory}."
                 where = f"{path}, line {number}"
-                raise BadInputError(
-                    "the journal of a lab is damaged", where=where, why=str(error), remedy=remedy
-                ) from error
+                what = "the journal of a lab is damaged"
+                raise BadInputError(what, where=where, why=str(error), remedy=remedy) from error
     return replace(state, processes=tuple(processes.values())) if state else None

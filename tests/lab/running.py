@@ -22,7 +22,7 @@ from strakes.base.processes import process_start
 from strakes.lab.kind import load
 from strakes.lab.network import table_of
 from strakes.lab.packages import missing
-from strakes.lab.process import MARK
+from strakes.lab.process import MARK, run
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -128,7 +128,7 @@ class Labs:
             for lab in one.ids:
                 found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
                 found += [str(path) for path in Path("/sys/class/net").glob(f"*{lab}")]
-                found += [line for line in _rules() if line.endswith(f"lookup {table_of(lab)}")]
+                found += run(["ip", "rule", "show", "table", table_of(lab)], limit_s=10).stdout.splitlines()
         return found
 
 
@@ -177,13 +177,6 @@ def _processes() -> list[int]:
         for entry in os.listdir("/proc")
         if entry.isdigit() and int(entry) != os.getpid() and process_start(int(entry)) is not None
     ]
-
-
-def _rules() -> list[str]:
-    if shutil.which("ip") is None:
-        return []
-    listed = subprocess.run(["ip", "rule", "show"], capture_output=True, text=True, check=False)
-    return [line.strip() for line in listed.stdout.splitlines()]
 
 
 def _marked(pid: int, ids: frozenset[str]) -> bool:

@@ -7,7 +7,6 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.lab.ceph_config import CephOptions, check, config_text, keyring_text
-from strakes.lab.ceph_lab import CephLab
 from strakes.lab.options import require_bounds
 
 
@@ -33,9 +32,7 @@ def test_beacon_times_that_are_known_to_fail_over_are_accepted() -> None:
         check(CephOptions(beacon_grace=grace, beacon_interval=interval))
 
 
-def test_sizes_and_times_have_bounds() -> None:
-    with pytest.raises(BadInputError, match="--osd-size must be at least 1 GiB"):
-        require_bounds(CephOptions(osd_size=1 << 20))
+def test_times_have_bounds() -> None:
     with pytest.raises(BadInputError, match="--beacon-grace must be at most"):
         require_bounds(CephOptions(beacon_grace=1e6))
     require_bounds(CephOptions())
@@ -47,15 +44,10 @@ def test_placement_groups_are_a_power_of_two_and_enough() -> None:
 
 
 def test_the_configuration_keeps_files_in_the_directory_and_traffic_on_loopback() -> None:
-    text = config_text(
-        Path("/lab"),
-        "an-id",
-        {"mon.a": 20001},
-        CephOptions(),
-        {1: Path("/dev/loop9")},
-    )
+    ports = {"mon.a": 20001, "client.rgw.a": 20009}
     parsed = configparser.ConfigParser(interpolation=None)
-    parsed.read_string(text)
+    parsed.read_string(config_text(Path("/lab"), "an-id", ports, CephOptions(s3=True), {1: Path("/dev/loop9")}))
+    assert parsed["client.rgw.a"]["rgw_frontends"] == "beast endpoint=127.0.0.1:20009"
     assert parsed["global"]["mon_host"] == "[v2:127.0.0.1:20001/0]"
     assert parsed["global"]["public_addr"] == parsed["global"]["cluster_addr"] == "127.0.0.1"
     assert parsed["osd.1"]["bluestore_block_path"] == "/dev/loop9" and "osd.0" not in parsed
@@ -68,25 +60,9 @@ def test_the_configuration_keeps_files_in_the_directory_and_traffic_on_loopback(
     assert all(path.startswith(("/lab/", "/dev/loop9")) for path in paths) and len(paths) > 8
 
 
-def test_the_object_gateway_has_its_own_section_and_is_not_listed_as_a_monitor() -> None:
-    ports = {"mon.a": 20001, "client.rgw.a": 20009}
-    parsed = configparser.ConfigParser(interpolation=None)
-    parsed.read_string(config_text(Path("/lab"), "an-id", ports, CephOptions(s3=True), {}))
-    assert parsed["client.rgw.a"]["rgw_frontends"] == "beast endpoint=127.0.0.1:20009"
-    assert "20009" not in parsed["global"]["mon_host"]
-    parsed.clear()
-    parsed.read_string(config_text(Path("/lab"), "an-id", {"mon.a": 20001}, CephOptions(), {}))
-    assert "client.rgw.a" not in parsed
-
-
 def test_every_daemon_has_a_key_of_its_own() -> None:
     parsed = configparser.ConfigParser()
     parsed.read_string(keyring_text(CephOptions(osds=2, mds=1, standby=1, s3=True)))
     daemons = ["mon.", "mgr.x", "osd.0", "osd.1", "mds.a", "mds.b", "client.rgw.a"]
     assert sorted(parsed.sections()) == sorted(["client.admin", *daemons])
     assert len({parsed[name]["key"] for name in parsed.sections()}) == len(parsed.sections())
-
-
-def test_the_packages_of_the_gateway_are_needed_only_with_s3() -> None:
-    names = [{one.name for one in CephLab.packages_for(CephOptions(s3=s3))} for s3 in (False, True)]
-    assert names[1] - names[0] == {"radosgw", "curl"}

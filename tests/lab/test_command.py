@@ -57,5 +57,5 @@ def test_missing_packages_exit_with_3_and_leave_no_files(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "labs"))
     assert run(["lab", "up", "tmpfs"]) == 3
     text = capsys.readouterr().err
-    assert "strakes-no-such-package" in text and "--install" in text
+    assert "apt-get install --no-install-recommends strakes-no-such-package" in text and "--install" in text
     assert not (tmp_path / "labs").exists()

@@ -20,7 +20,3 @@ def test_a_port_in_use_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> Non
             network.free_ports(1)
     assert network.free_ports(1) == (number,)
     assert not network.is_listening(number)
-
-
-def test_several_ports_are_distinct() -> None:
-    assert len(set(network.free_ports(50))) == 50

@@ -121,5 +121,5 @@ def start_gateway(site: LabSite, config: Path, port: int) -> None:
     keys = json.loads(made)["keys"][0]
     site.start("rgw.a", "radosgw", *words, "-f")
     site.wait_until("the object gateway", lambda: "" if is_listening(port) else "it does not listen yet")
-    site.run("curl", "--config", site.fill("bucket.curl", "bucket.curl", mode=0o600, port=port, keys=keys))
-    site.fill(KEYS, KEYS, mode=0o600, port=port, keys=keys)
+    site.run("curl", "--config", site.fill("bucket.curl", "bucket.curl", 0o600, port=port, keys=keys))
+    site.fill(KEYS, KEYS, 0o600, port=port, keys=keys)

@@ -123,7 +123,7 @@ class HaLab(Lab[HaOptions]):
 
     def _listen(self) -> None:
         directory = self.site.directory
-        self.site.fill("bin/mail", "mail", mode=0o755, address=f"{ADMIN}:{ALERT_PORT}")
+        self.site.fill("bin/mail", "mail", 0o755, address=f"{ADMIN}:{ALERT_PORT}")
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
         # Pacemaker runs alert programs as the user hacluster.
         shutil.chown(address, _OWNER)

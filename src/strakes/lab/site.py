@@ -22,7 +22,7 @@ _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
-def rendered(template: str, **given: object) -> str:
+def rendered(template: str, /, **given: object) -> str:
     """Return the text of a template for a configuration file, filled with values."""
     from jinja2 import StrictUndefined, Template
 
@@ -56,7 +56,7 @@ class LabSite:
         write_kept(path, text, mode=mode)
         return path
 
-    def fill(self, name: str, template: str, *, mode: int = 0o644, **given: object) -> Path:
+    def fill(self, name: str, template: str, mode: int = 0o644, /, **given: object) -> Path:
         return self.write(name, rendered(template, lab=self.directory, **given), mode)
 
     def install(self, source: str, name: str) -> Path:

@@ -41,7 +41,7 @@ def is_listening(port: int, address: str = LOOPBACK) -> bool:
 
 
 _COMMAND_S = 10.0
-_ALL_BUT_ROOT = "1-4294967294"
+_ALL_BUT_ROOT = "1-4294967294"  # User ids, for uidrange of ip-rule(8).
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,10 @@ sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/s
 # has to be installed.
 choose_environment() {
     environment=$1/.venv
+    [[ -r /proc/self/mountinfo ]] || {
+        printf 'strakes: error: /proc is not mounted\n  next: mount -t proc proc /proc\n' >&2
+        exit 3
+    }
     refuse_planted "$1" "$environment"
     is_fresh "$1" "$environment" && return
     if [[ -e $environment ]]; then [[ ! -w $environment ]] || return 1; else [[ ! -w $1 ]] || return 1; fi
@@ -109,7 +113,7 @@ is_fresh() {
     [[ -x $2/bin/python && -r $stamp ]] || return 1
     { IFS= read -r checkout && IFS= read -r digest && IFS= read -r kind; } <"$stamp" && [[ $checkout == "$1" ]] || return 1
     [[ $kind != wheel ]] || return 0 # nothing comes from the sources
-    newer=$(find "${sources[@]/#/$1/}" -cnewer "$stamp" -print -quit 2>/dev/null)
+    newer=$(cd "$1" && find "${sources[@]}" -cnewer "$stamp" -print -quit 2>/dev/null)
     [[ $? -ne 127 ]] || return 1
     [[ -z $newer ]] && return
     # Something was touched (or unpacked later than the stamp): only its content decides.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bootstrap.checkout import Checkout, bare_path
-from mounts import faulty_mounted
+from mounts import faulty_mounted, unmount
 
 OTHER = 65534
 
@@ -45,10 +45,19 @@ def give_away(top: Path) -> None:
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
 
 
-def test_a_cache_on_a_file_system_that_another_user_mounted_is_refused(checkout: Checkout) -> None:
+@pytest.mark.parametrize("name", ["cache", "a 1", "a\t1", "a\n1", "a#1", "a\\1", r"a\0401"])
+def test_a_cache_on_a_file_system_that_another_user_mounted_is_refused(
+    checkout: Checkout, tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
     with faulty_mounted(mounter=OTHER) as mount:
         mount.place.chmod(0o700)
-        done = read_only(checkout, XDG_CACHE_HOME=str(mount.place))
+        subprocess.run(["mount", "--bind", mount.place, place], check=True)
+        try:
+            done = read_only(checkout, XDG_CACHE_HOME=str(place))
+        finally:
+            unmount(place)
     assert done.returncode == 3 and "other users can write" in done.stderr
 
 
@@ -111,10 +120,13 @@ def test_the_set_up_keeps_temporary_files_where_others_cannot_replace_them(
     path, place = bare_path(tmp_path / "bin", "stat"), tmp_path / "temporary"
     place.mkdir()
     os.chown(place, owner, owner)
-    (tmp_path / "bin" / "python3").write_text(f'#!/bin/bash\necho "${{TMPDIR-none}}" >>"{tmp_path}/seen"\nexit 1\n')
+    said = f'echo "${{TMPDIR-none}} no configuration of uv: $UV_NO_CONFIG" >>"{tmp_path}/seen"'
+    (tmp_path / "bin" / "python3").write_text(f"#!/bin/bash\n{said}\nexit 1\n")
     (tmp_path / "bin" / "python3").chmod(0o755)
     checkout.strakes(environment={"STRAKES_NO_INSTALL": "1", "PATH": path, "TMPDIR": str(place)})
-    assert (tmp_path / "seen").read_text().split() == ["none" if owner else str(place)]
+    assert (tmp_path / "seen").read_text() == f"{'none' if owner else place} no configuration of uv: 1\n"
+    # It never had a mode with which others could hold it: there is no chmod on this PATH.
+    assert (checkout.path / ".venv" / "bootstrap.lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_root_runs_the_python_of_a_checkout_whose_owner_made_it(checkout: Checkout) -> None:

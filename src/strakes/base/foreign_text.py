@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?
 # USER:PASSWORD@ in an address without a scheme, such as the source of a mount. After two slashes, the password can
 # contain a slash. Lengths are limited to bound the matching time.
 _LOGIN = re.compile(
-    r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
+    r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
@@ -37,6 +37,12 @@ _SECRET = re.compile(
     |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?(?!\.\.\.)
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
     """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
+    re.IGNORECASE | re.VERBOSE,
+)
+# Secrets in the source of a mount: rclone's NAME,pass=VALUE:, jdbc's ;password=VALUE, {"password": VALUE}, USER%VALUE@.
+_SOURCE_SECRET = re.compile(
+    r"""((?:^|[,;&{\s"'])(?:[a-z0-9]{1,50}[_-]){0,3}(?:pass|password|passwd|passphrase|pwd?|secret|token|secret_?key)["']?
+    \s*[=:]\s*)(?!//)(?:"[^"]*"|'[^']*'|[^\s,;&"'])+|((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Name of a parameter whose value is a secret, and names that hold a path or a program instead.
@@ -119,12 +125,12 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def source_without_secrets(source: str) -> str:
-    """Return the source of a mount without user, password and query. Text after a "=" is kept: usually a path.
+    """Return the source of a mount without user, password and query. Other text after a "=" is kept: usually a path.
 
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
     """
-    hidden = _without_logins(source)
+    hidden = _SOURCE_SECRET.sub(r"\1\2...", _without_logins(source))
     local = source.startswith("/") and not source.startswith("//")
     return hidden if local or "?" not in hidden else hidden.partition("?")[0] + "?..."
 

@@ -82,6 +82,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     ),
     (read_recording, "### nan\n### 2\n", ""),
     (read_recording, "### 1e999\n", ""),
+    *((read_recording, stamps * 10_002, "not later") for stamps in ("### 1\n", "### 2\n### 1\n")),
     *((read_recording, _COUNTER.format("9" * digits), "file:4") for digits in (301, 200_018)),
     *(
         (read_plan_toml, text, "")
@@ -204,29 +205,30 @@ def test_a_text_without_line_breaks_takes_bounded_memory(tmp_path: Path, reader:
     assert "too long" in refuse(reader, path).what
 
 
-def test_a_recording_without_times_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.watch.recorded._MOST_READING", 1 << 20)
-    path = tmp_path / "recording"
-    path.write_text("### 1\n" + "a\n" * 20_000)
-    assert "too much" in refuse(read_recording, path).why
-
-
-def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.watch.replay.MOST_ROWS", 1000)
-    path = tmp_path / "table.csv"
-    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1000)))
-    read_table(path)
-    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1001)))
-    assert "too large" in refuse(read_table, path).what
-
-
-def test_a_file_with_too_many_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.interop.formats._MOST_RESULTS", 10)
-    path = tmp_path / "result.txt"
-    path.write_text("Max Write: 1.00 MiB/sec (1.00 MB/sec)\n" * 10)
-    assert len(read_file(path).tests) == 10
-    path.write_text("Max Write: 1.00 MiB/sec (1.00 MB/sec)\n" * 11)
-    assert "too large" in refuse(read_file, path).what
+@pytest.mark.parametrize(
+    ("reader", "limit", "most", "begin", "line", "says"),
+    [
+        (read_recording, "watch.recorded._MOST_READING", 1000 * 66, "### 1\n", "a\n", "too much"),
+        (read_table, "watch.replay.MOST_ROWS", 1000, "time,value\n", f"{_NOW_S},2\n", "too large"),
+        (read_file, "interop.formats._MOST_RESULTS", 1000, "", "Max Write: 1.00 MiB/sec (1.00 MB/sec)\n", "too large"),
+    ],
+)
+def test_a_file_with_too_many_lines_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: Reader,
+    limit: str,
+    most: int,
+    begin: str,
+    line: str,
+    says: str,
+) -> None:
+    monkeypatch.setattr(f"strakes.{limit}", most)
+    path = tmp_path / "file"
+    path.write_text(begin + line * 1000)
+    reader(path)
+    path.write_text(begin + line * 1001)
+    assert says in str(refuse(reader, path))
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -26,6 +26,8 @@ _FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format 
 _MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
+# Maximum number of readings not later than the one before. Joins of files have one each; 1 MB of gzip, 40 million.
+_MOST_LATE = 10_000
 # Overhead of a line in a list, in bytes.
 _LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
@@ -129,7 +131,7 @@ def _lines_of(path: Path, text: TextIO) -> Iterator[str]:
 def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     time_s: float | None = None
     lines: list[str] = []
-    size = 0
+    size = late = 0
     for number, line in enumerate(text, 1):
         where = f"{path}:{number}"
         if not line.startswith(MARK):
@@ -139,12 +141,15 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
             if size > _MOST_READING:
                 raise BadInputError("not a recording", where=where, why="too much data between two ### lines")
             if _MANY_DIGITS.search(line):
-                why = "no counter has a number of more than 300 digits"
-                raise BadInputError("not a recording", where=where, why=why)
+                raise BadInputError("not a recording", where=where, why="a number has more than 300 digits")
             continue
+        now_s = _time(line, where)
         if time_s is not None:
             yield read_text(path.name, time_s, "".join(lines))
-        time_s, lines, size = _time(line, where), [], 0
+            late += now_s <= time_s
+            if late > _MOST_LATE:
+                raise BadInputError("not a recording", where=where, why=f"{late} readings are not later than before")
+        time_s, lines, size = now_s, [], 0
     if time_s is not None:
         yield read_text(path.name, time_s, "".join(lines))
 

@@ -127,7 +127,6 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int,
 
 
 def _drop_impossible(rows: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Remove and return the negative values of a series, if they are at most 1 % of its values."""
     negative = [row for row in rows if row[1] < 0]
     if len(negative) > _MOST_UNREAD_SHARE * len(rows):
         return []

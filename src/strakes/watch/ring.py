@@ -209,7 +209,6 @@ def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:
 
 
 def _mend(path: Path) -> None:
-    """Remove an incomplete last line, which an interrupted write leaves."""
     with os.fdopen(open_kept(path, os.O_RDWR), "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,16 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
     with pytest.raises(BadInputError, match="other users can read the password file"):
         PowerOff(ask)
     secret.chmod(0o600)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "link").symlink_to(secret)
+    for name, why in (("pipe", "not a regular file"), ("link", "symbolic link")):
+        with pytest.raises(BadInputError, match=f"the password file cannot be read.*{why}"):
+            PowerOff(replace(ask, bmc_password_file=tmp_path / name))
+    if os.geteuid() == 0:
+        os.chown(secret, 65534, 65534)
+        with pytest.raises(BadInputError, match="other users can read the password file"):
+            PowerOff(ask)
+        os.chown(secret, 0, 0)
     typed: list[tuple[str, ...]] = []
     power = ["on"]
 

@@ -88,6 +88,7 @@ def test_an_error_in_a_description_is_named_with_its_file(old: str, new: str, sa
         ("oss-pair-zfs", 'mgs = ["10.1.0.11@tcp"', 'mgs = ["10.1.0.11"', "a list of NIDs"),
         ("oss-pair-zfs", "mgs = [", "mgs = [] # [", "must have exactly one MGS"),
         ("oss-pair-san", 'device = "/dev/mapper/ost1"', 'device = "/dev/drbd1"', "the same name on both nodes"),
+        ("oss-pair-san", 'device = "/dev/mapper/ost1"', 'device = "/dev/../etc/passwd"', "a device below /dev"),
         ("oss-pair-san", "heartbeat = true", "heartbeat = true\nreplication = true", "nothing is replicated"),
         ("oss-pair-san", 'interface = "ib0"', 'interface = "ib0; reboot"', "the name of a network card"),
         ("two-pairs", 'nodes = ["oss1", "oss2"]', 'nodes = ["oss1", "oss3"]', "the two nodes that reach the disks"),

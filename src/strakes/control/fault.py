@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import open_kept, owner_of
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo
@@ -111,11 +112,7 @@ _UNCONFIRMED = "the BMC does not confirm that the power is on"
 
 
 class PowerOff(OneCommand):
-    """Cut the power of a server by its BMC, and wait until the BMC confirms it. Undoing switches the power on.
-
-    ipmitool reads the password from its file. fence_ipmilan is not used, because it shows the password on a command
-    line.
-    """
+    """Cut the power of a server by its BMC, and wait until the BMC confirms it. Undoing switches the power on."""
 
     _answer = _OFF
 
@@ -127,6 +124,7 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
+        # fence_ipmilan is not used, because it shows the password on a command line; ipmitool reads it from its file.
         # All BMCs support cipher suite 3. Older ones lack suite 17, the default of newer releases of ipmitool.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
@@ -145,10 +143,11 @@ class PowerOff(OneCommand):
 
 def _refuse_open_secret(path: Path) -> None:
     try:
-        status = os.stat(path)
+        with os.fdopen(open_kept(path, os.O_RDONLY)) as file:
+            mode, owner = os.fstat(file.fileno()).st_mode, owner_of(file.fileno())
     except OSError as error:
         why = error.strerror or str(error)
         raise BadInputError("the password file cannot be read", where=str(path), why=why) from error
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
-        why, remedy = stat.filemode(status.st_mode), f"chmod 600 {path}"
+    if mode & 0o077 or owner != os.geteuid():
+        why, remedy = f"{stat.filemode(mode)}, owner: user {owner}", f"Give a file of your own: chmod 600 {path}"
         raise BadInputError("other users can read the password file", where=str(path), why=why, remedy=remedy)

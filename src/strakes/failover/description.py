@@ -295,13 +295,14 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
     table.require(
         re.fullmatch(r"[A-Za-z][\w.-]{0,60}", pool, re.ASCII) and not reserved, "pool", "a name of a ZFS pool"
     )
-    right = all(re.fullmatch(_WORD[0], word) for word in vdevs) and any(word.startswith("/dev/") for word in vdevs)
+    right = all(_is_device(word) if "/" in word else re.fullmatch(_WORD[0], word) for word in vdevs)
+    right = right and any(map(_is_device, vdevs))
     table.require(right, "vdevs", 'the words of zpool create, such as "mirror", "/dev/mapper/a", "/dev/mapper/b"')
     return {"nodes": nodes, "devices": {}, "shared": True, "pool": pool, "vdevs": vdevs}
 
 
 def _is_device(path: str) -> bool:
-    return bool(re.fullmatch(_WORD[0], path)) and path.startswith("/dev/") and not path.endswith("/")
+    return bool(re.fullmatch(_WORD[0], path)) and path.startswith("/dev/") and not re.search(r"/\.{0,2}/", f"{path}/")
 
 
 def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:

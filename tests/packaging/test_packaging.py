@@ -164,18 +164,17 @@ def test_a_night_measures_writes_the_metrics_and_ends_well(tmp_path: Path) -> No
     for place in (programs, target, metrics):
         place.mkdir()
     command = programs / "strakes"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m strakes "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -m strakes "$@"\n')
     command.chmod(0o755)
+    (tmp_path / "json.py").write_text("raise SystemExit('a file of the current directory is run')\n")
     environment = {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
         "STRAKES_BUDGET": "2s",
         "STRAKES_METRICS": str(metrics),
     }
-    done = subprocess.run(
-        [PACKAGING / "nightly" / "strakes-nightly", target], env=environment, capture_output=True, text=True
-    )
+    words = [PACKAGING / "nightly" / "strakes-nightly", target]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "No measurement has been repeated yet" in done.stdout
     assert (metrics / "strakes.prom").read_text().endswith("# EOF\n")

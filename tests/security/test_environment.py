@@ -49,6 +49,11 @@ def test_a_full_standard_output_is_reported(command: str, unbuffered: str, tmp_p
     assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr
 
 
+@pytest.mark.parametrize(("words", "status"), [("runs --json", 3), ("run no such", 2)])
+def test_full_standard_streams_do_not_change_the_status(words: str, status: int, tmp_path: Path) -> None:
+    assert shell(f'"$@" {words} >/dev/full 2>/dev/full', tmp_path).returncode == status
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> None:
     done = shell(f'"$@" runs {closed}', tmp_path)

@@ -278,21 +278,6 @@ def test_a_link_within_the_checked_directory_is_followed_as_on_its_node(tmp_path
     assert read_plan(tmp_path).texts["etc/drbd.conf"].startswith("global")
 
 
-@pytest.mark.parametrize("name", ["/root-only", "../../root-only", "drbd.d/../../../root-only"])
-def test_a_file_outside_of_the_checked_directory_is_not_included(tmp_path: Path, name: str) -> None:
-    if not Path("/usr/sbin/drbdadm").exists():
-        pytest.skip("needs drbdadm")
-    (tmp_path / "root-only").write_text("s3cr3t word\n")
-    plan(tmp_path / "a" / "b", cib())
-    included = name if name.startswith(("..", "d")) else f"{tmp_path}{name}"
-    (tmp_path / "a/b/etc/drbd.d").mkdir()
-    (tmp_path / "a/b/etc/drbd.conf").write_text(
-        f'include "{included}";\nresource r {{ device minor 1; disk /dev/x; meta-disk internal; }}\n'
-    )
-    said = [verdict for verdict in verdicts(read_plan(tmp_path / "a" / "b")) if "drbdadm" in verdict.program]
-    assert [verdict.state for verdict in said] == ["unable"] and "s3cr3t" not in str(said)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.processes import python_module
+from conftest import ROOT, wait_for
+from strakes.base.processes import descendants_of, process_start, python_module
 from strakes.cli import main
 
 _FEW_BYTES = 300 << 20
@@ -40,16 +41,19 @@ def test_limits_that_are_too_small_are_refused_at_once(tmp_path: Path, kind: int
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_few_descriptors_for_the_process_itself_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: object, **_named: object) -> int:
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    monkeypatch.setattr("sys.argv", ["strakes", "run", "missing.toml", "missing"])
-    monkeypatch.setattr("strakes.cli.apart.run_apart", fail)
-    assert main.main() == 3
-    assert "Too many open files" in capsys.readouterr().err
+def test_a_limit_of_open_files_that_is_lowered_in_mid_run_is_named_and_no_process_stays(tmp_path: Path) -> None:
+    (tmp_path / "measured").mkdir()
+    plan = ROOT / "examples" / "checkpoint.toml"
+    words = python_module("strakes", "run", str(plan), str(tmp_path / "measured"), "-q", "--budget", "30s")
+    environment = {**os.environ, "STRAKES_STORE": str(tmp_path / "store")}
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as strakes:
+        wait_for(lambda: len(descendants_of(strakes.pid)) >= 2 and list(tmp_path.glob("measured/*/v*")), 60)
+        family = {process: process_start(process) for process in (strakes.pid, *descendants_of(strakes.pid))}
+        for process in family:
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (3, 3))
+        _, said = strakes.communicate(timeout=120)
+    assert strakes.returncode in (1, 3) and "Too many open files" in said and "Traceback" not in said
+    wait_for(lambda: not any(start and process_start(process) == start for process, start in family.items()), 60)
 
 
 @pytest.mark.parametrize(
@@ -87,11 +91,13 @@ _SCRIPT = 'umount --lazy /proc && exec "$@"'
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="unmounting needs root")
-@pytest.mark.parametrize("words", [["survey", "--budget", "1s"], ["target"], ["clean"], ["knobs", "list"]])
-def test_without_proc_a_command_says_so_and_touches_nothing(tmp_path: Path, words: list[str]) -> None:
+@pytest.mark.parametrize("words", ["survey --budget 1s", "target", "clean", "knobs list", "checkout"])
+def test_without_proc_a_command_says_so_and_touches_nothing(tmp_path: Path, words: str) -> None:
     measured = tmp_path / "measured"
     measured.mkdir()
-    command = [*python_module("strakes"), *words, str(measured)]
+    command = [*python_module("strakes"), *words.split(), str(measured)]
+    if words == "checkout":
+        command = [str(ROOT / "strakes"), "clean", str(measured)]
     environment = {**os.environ, "STRAKES_STORE": str(tmp_path / "store"), "STRAKES_RUN": str(tmp_path / "run")}
     unshare = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SCRIPT, "sh"]
     done = subprocess.run([*unshare, *command], env=environment, capture_output=True, text=True, timeout=120)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.processes import commands_of, mark_of
 from strakes.targets.ceph_tool import access_of
 from strakes.targets.gluster import daemons
 from strakes.targets.mountinfo import parse_mountinfo
@@ -57,6 +58,16 @@ def test_a_planted_daemon_of_gluster_is_not_asked(users: tuple[int, int, int]) -
     before = daemons()
     with started(users, "glusterd", "-f", "/dev/null"):
         assert daemons() == before
+
+
+@pytest.mark.parametrize("users", [(0, 0, 0), (OTHER, OTHER, OTHER), SETUID])
+def test_a_planted_mark_makes_no_process_a_command_of_strakes(
+    users: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((name, value),) = mark_of(os.getpid(), 7).items()
+    monkeypatch.setenv(name, value)
+    with started(users, "tail", "-f", "/dev/null"):
+        assert (commands_of(os.getpid(), 7) != ()) == (users == (0, 0, 0))
 
 
 def test_a_pipe_as_configuration_of_gluster_is_not_read(tmp_path: Path) -> None:

@@ -172,8 +172,7 @@ def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert caught.value.remedy
 
 
-FEW = (3, 3)  # fewer descriptors than the engine polls, although it has them open
-_NOFILE = resource.RLIMIT_NOFILE
+FEW = (resource.RLIMIT_NOFILE, (3, 3))  # fewer than the descriptors that the engine has open and polls
 FRONT_END = """
 import json, sys
 from pathlib import Path
@@ -213,7 +212,7 @@ def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_leaves(
 ) -> None:
     process, pid = front_end(workspace)
     if few := fate == "killed without descriptors":
-        resource.prlimit(pid, _NOFILE, FEW)
+        resource.prlimit(pid, *FEW)
     if fate == "interrupted":
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     else:
@@ -228,7 +227,7 @@ def test_an_engine_whose_limit_of_open_files_is_lowered_says_so_and_ends(
     engine: LocalEngine, workspace: Workspace
 ) -> None:
     pid = engine.start().pid
-    result = engine.run(ENDLESS, workspace.path, "f", 3600, once(lambda: resource.prlimit(pid, _NOFILE, FEW)))
+    result = engine.run(ENDLESS, workspace.path, "f", 3600, once(lambda: resource.prlimit(pid, *FEW)))
     assert (result.ended, result.errors[0].what) == ("failed", "poll failed")
     assert "ulimit -n" in result.errors[0].remedy
     wait_until_gone(pid)

@@ -77,11 +77,10 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
+def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet_or_as_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = imported(tmp_path, monkeypatch)
-    stored = store.open("latest")
+    stored = imported(tmp_path, monkeypatch).open("latest")
     (repeat, *_) = build_portrait(stored).reproduce
     assert "rm -rf" in repeat
     assert repeat == shlex.join(shlex.split(repeat))
@@ -91,11 +90,7 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
     said = CliRunner().invoke(cli, ["runs"]).output
     assert all(line.isprintable() for line in said.splitlines())
     os.fsencode(said)
-
-
-def test_a_page_shows_control_characters_as_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = imported(tmp_path, monkeypatch)
-    page = render_html(build_portrait(store.open("latest"))).replace(plotly_bundle(), "")
+    page = render_html(build_portrait(stored)).replace(plotly_bundle(), "")
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
     assert r"\x1b" in page and r"\u202e" in page
 

@@ -105,8 +105,9 @@ def test_open_quotes_take_linear_time() -> None:
         ("</constraints><nodes>" + "<node/>" * 1001 + "</nodes><constraints>", ""),
         ("", "<group>" * 2000 + "</group>" * 2000),
         (f"<rsc_location>{'<rule>' * 1500}{'</rule>' * 1500}</rsc_location>", ""),
+        ("<rsc_order " + " ".join(f"a{number}='1'" for number in range(20_000)) + "/>", ""),
     ],
-    ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules"],
+    ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules", "attributes"],
 )
 def test_more_elements_than_any_cluster_has_are_refused_in_a_moment(constraints: str, resources: str) -> None:
     with moment(), pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:

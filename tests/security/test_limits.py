@@ -52,7 +52,7 @@ def test_a_limit_of_open_files_that_is_lowered_in_mid_run_is_named_and_no_proces
         for process in family:
             resource.prlimit(process, resource.RLIMIT_NOFILE, (3, 3))
         _, said = strakes.communicate(timeout=120)
-    assert strakes.returncode in (1, 3) and "Too many open files" in said and "Traceback" not in said
+    assert strakes.returncode in (1, 3) and "open files" in said and "Traceback" not in said
     wait_for(lambda: not any(start and process_start(process) == start for process, start in family.items()), 60)
 
 

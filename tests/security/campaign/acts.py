@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,19 +41,14 @@ class Act:
     words: Callable[[World], list[str]]
     again: bool
     span_s: float
-    after: Callable[[World, random.Random], None] = lambda world, draw: None
+    after: Callable[[World], None] = lambda world: None
     kinds: tuple[str, ...] = ("directory", "tmpfs", "faulty")
-    environment: Callable[[World], dict[str, str]] = lambda world: {}
 
 
 def _plan(world: World) -> list[str]:
     path = world.place / "plan.toml"
     path.write_text(_PLAN)
     return ["run", str(path), str(world.directory), "--budget", "1s", "--quiet"]
-
-
-def _survey(world: World) -> list[str]:
-    return ["survey", str(world.directory), "--budget", "4s", "--quiet"]
 
 
 def _tune(world: World) -> list[str]:
@@ -72,7 +66,7 @@ def read_ahead(world: World) -> Path:
     return Path(f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb")
 
 
-def _require_restored(world: World, draw: random.Random) -> None:
+def _require_restored(world: World) -> None:
     original = (world.place / "read-ahead").read_text()
     pending = list(world.place.glob("store/knobs/*.jsonl"))
     require(pending != [] or read_ahead(world).read_text() == original, "a setting is changed and nothing is pending")
@@ -88,17 +82,13 @@ def _drill(world: World) -> list[str]:
     return ["failover", "drill", str(world.directory), *commands, *times]
 
 
-def _require_undone(world: World, draw: random.Random) -> None:
+def _require_undone(world: World) -> None:
     if (world.place / "fault-is-done").exists():
         world.call("failover", "undo")
         require(not (world.place / "fault-is-done").exists(), "the fault of a drill was not undone")
 
 
-def _lab(world: World) -> list[str]:
-    return ["lab", "up", "xfs"]
-
-
-def _require_no_lab(world: World, draw: random.Random) -> None:
+def _require_no_lab(world: World) -> None:
     world.call("lab", "down", "--all")
     left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"{world.place}" in line]
     require(not left, f"a mount of a lab is left: {left}")
@@ -107,11 +97,11 @@ def _require_no_lab(world: World, draw: random.Random) -> None:
 
 ACTS = (
     Act("run", _plan, again=True, span_s=2.0),
-    Act("survey", _survey, again=True, span_s=6.0),
+    Act("survey", lambda one: ["survey", str(one.directory), "--budget", "4s", "-q"], again=True, span_s=6.0),
     Act("tune", _tune, again=True, span_s=6.0, after=_require_restored, kinds=("faulty",)),
     Act("knobs", _set_knob, again=False, span_s=0.8, after=_require_restored, kinds=("faulty",)),
     Act("drill", _drill, again=False, span_s=4.0, after=_require_undone),
-    Act("lab", _lab, again=False, span_s=0.8, after=_require_no_lab, kinds=("directory",)),
+    Act("lab", lambda _: ["lab", "up", "xfs"], again=False, span_s=0.8, after=_require_no_lab, kinds=("directory",)),
 )
 
 

@@ -97,21 +97,15 @@ def _fail(number: int) -> Callable[[Situation], bool]:
         if situation.faulty is None:
             return False
         calls = situation.draw.sample(["write", "read", "mkdir", "mknod", "unlink", "rmdir", "lookup", "fsync"], 2)
-        situation.faulty.fail(*calls, errno=number)
+        if number:
+            situation.faulty.fail(*calls, errno=number)
+        else:
+            situation.faulty.hang(*calls)
         time.sleep(situation.draw.uniform(0.05, 1.0))
         situation.faulty.mend()
         return True
 
     return act
-
-
-def _slow(situation: Situation) -> bool:
-    if situation.faulty is None:
-        return False
-    situation.faulty.hang(*situation.draw.sample(["write", "read", "mkdir", "unlink", "lookup", "getattr"], 2))
-    time.sleep(situation.draw.uniform(0.05, 1.0))
-    situation.faulty.mend()
-    return True
 
 
 def _replace_mount(situation: Situation) -> bool:
@@ -140,7 +134,7 @@ FAULTS = (
     Fault("rename the workspace", _rename_workspace, ("directory", "tmpfs")),
     Fault("EIO", _fail(errno.EIO), ("faulty",)),
     Fault("ENOSPC", _fail(errno.ENOSPC), ("faulty",)),
-    Fault("slow calls", _slow, ("faulty",)),
+    Fault("slow calls", _fail(0), ("faulty",)),
     Fault("replace the mount", _replace_mount, ("tmpfs",)),
     Fault("step the clock", _step_clock),
 )

@@ -70,8 +70,7 @@ def _act(act: Act, schedule: list[tuple[float, Fault]], situation: Situation, do
         done.append(f"gone on with: {world.call(*words, '--resume')}")
         world.require_nobody()
         require(world.visits()[: len(kept)] == kept, "visits were lost or made again")
-    act.after(world, situation.draw)
-    done += world.drawn
+    act.after(world)
     require(world.call("runs", "--json") == 0, "the store is not listed")
     require(world.call("clean", str(world.directory)) == 0, "clean failed")
     world.require_nobody()

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def require(holds: bool, what: str) -> None:
 
 
 class World:
-    """Environment of one seed; ``directory`` is the measured one, ``drawn`` lists faults that an act drew itself."""
+    """Environment of one seed; ``directory`` is the measured one."""
 
     def __init__(self, seed: int, place: Path, clock: Path | None) -> None:
         self.place = place
@@ -41,7 +40,6 @@ class World:
         self.directory.mkdir()
         self._mark = f"{seed}-{place.name}"
         self.clock = clock
-        self.drawn: list[str] = []
         self.environment = {
             **os.environ,
             "STRAKES_STORE": str(place / "store"),
@@ -82,12 +80,12 @@ class World:
     def step_clock(self, seconds: float) -> None:
         (self.place / "clock").write_text(f"{seconds}\n")
 
-    def start(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
         quiet = subprocess.DEVNULL
         with (self.place / "errors").open("ab") as errors:
             return subprocess.Popen(
                 [sys.executable, "-I", "-m", "strakes", *words],
-                env={**self.environment, **(environment or {})},
+                env=self.environment,
                 stdin=quiet,
                 stdout=quiet,
                 stderr=errors,

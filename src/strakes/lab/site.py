@@ -22,12 +22,13 @@ _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
-def rendered(template: str, /, **given: object) -> str:
+def rendered(name: str, /, **given: object) -> str:
     """Return the text of a template for a configuration file, filled with values."""
     from jinja2 import StrictUndefined, Template
 
-    text = resources.files("strakes").joinpath(f"lab/templates/{template}.j2").read_text(encoding="utf-8")
-    return Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True).render(given)
+    text = resources.files("strakes").joinpath(f"lab/templates/{name}.j2").read_text(encoding="utf-8")
+    template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    return str(template.render(given))
 
 
 class LabSite:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from bench.prediction.data import io500, tables
-from bench.prediction.fit import fit, population_of, render
-from bench.prediction.judge import VARIANTS, ends_of, leave_out
+from bench.prediction.fit import fit, render
+from bench.prediction.judge import VARIANTS, leave_out
 from bench.prediction.page import make_page
 from strakes.predict import population
 
@@ -21,9 +21,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures = [*io500(arguments.data), *tables()]
     if arguments.fit:
-        ends = ends_of(leave_out(figures))
-        text = render(population_of(fit(figures), ends))
-        Path(population.__file__).with_suffix(".toml").write_text(text, encoding="utf-8")
+        Path(population.__file__).with_suffix(".toml").write_text(render(fit(figures)), encoding="utf-8")
         population.fitted.cache_clear()
     if arguments.page is not None:
         variants = {name: leave_out(figures, variant) for name, variant in VARIANTS.items()}

@@ -14,7 +14,7 @@ from statistics import median
 from strakes.predict.levels import MeasuredLevel, Scale
 
 _TABLES = Path(__file__).with_name("tables.csv")
-_PHASES = (
+PHASES = (
     *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
     *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
 )
@@ -76,7 +76,7 @@ def io500(data: Path) -> list[Measured]:
     figures = []
     for (owner, system, version), entries in sorted(systems.items()):
         for group in _of_one_time(entries):
-            for phase in _PHASES:
+            for phase in PHASES:
                 values: dict[Scale, list[float]] = defaultdict(list)
                 for entry in group:
                     if phase in entry.rates:
@@ -125,14 +125,14 @@ def _releases(directory: Path) -> Iterator[_Submission]:
         ):
             continue
         version = version[:1] if system in ("vast", "tigershark") else version.split(" ")[0]
-        rates = {name: float(row[name]) for name in _PHASES if _counts(name, 2019) and _is_rate(row[name])}
+        rates = {name: float(row[name]) for name in PHASES if _counts(name, 2019) and _is_rate(row[name])}
         scale = Scale(int(row["information_client_nodes"]), int(row["information_client_total_procs"]))
         owner = _plain(row["information_institution"]).replace("campus. hhmi", "campus, hhmi")
         yield _Submission(owner, system, version, 2019, scale, rates)
 
 
 def _counts(phase: str, year: int) -> bool:
-    return phase in _PHASES and (
+    return phase in PHASES and (
         year >= _FIRST_YEAR_OF_CREATES or not phase.startswith("mdtest") or "write" not in phase
     )
 
@@ -173,7 +173,7 @@ def tables() -> list[Measured]:
             tuple(scale for scale, _ in points),
             tuple(value for _, value in points),
             "CubeFS" if owner == "cubefs" else "other tables",
-            weight=min(1.0, len(_PHASES) / count[owner, system]),
+            weight=min(1.0, len(PHASES) / count[owner, system]),
         )
         for (owner, system, figure, kind, line), points in lines.items()
     ]

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from bench.prediction.data import Measured, Task, tasks_of
-from bench.prediction.fit import NORMAL, fit, population_of
-from strakes.predict import model
+from bench.prediction.fit import fit
 from strakes.predict.levels import Scale
-from strakes.predict.model import Array, Forecast, Model
+from strakes.predict.model import Forecast, Model
 from strakes.predict.population import Population
 
-Ends = tuple[tuple[float, float], ...]
 _SIZES = 3
 
 
 @dataclass(frozen=True)
 class Result:
-    """One forecast and the published value. ``rules``: simple rule -> log error factor of its forecast."""
+    """One forecast and the published value. ``rules``: simple rule -> log error factor of its forecast.
+
+    ``growth``, ``amount``: log growth of the rate and of the size, from the last known size.
+    """
 
     task: Task
     forecast: Forecast
     log_truth: float
+    growth: float
+    amount: float
     rules: Mapping[str, float]
 
     @property
@@ -44,87 +44,54 @@ class Result:
         return abs(self.log_truth - math.log(self.forecast.median))
 
     @property
-    def residual(self) -> float:
-        """Return the distance of the published value from the forecast's median, in standard deviations."""
-        off = self.log_truth - math.log(self.forecast.median)
-        end = self.forecast.high if off > 0 else self.forecast.low
-        return NORMAL * off / max(1e-9, abs(math.log(end / self.forecast.median)))
-
-    @property
     def covers(self) -> bool:
         """Return whether the interval of the forecast contains the published value."""
         return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
 
-    def is_inside(self, ends: Ends) -> bool:
-        """Return whether an interval with these ends (in standard deviations) would contain the published value."""
-        low, high = ends[self.sizes - 1]
-        return -low <= self.residual <= high
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A model without one part: parameters fixed in the fit, data ``sources`` of the fit, and replaced functions."""
-
-    fixed: Mapping[int, float] = field(default_factory=dict)
-    replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    sources: tuple[str, ...] = ("IO500", "CubeFS", "other tables")
-
-
-def _constant(size: Array, deviation: float) -> Array:
-    """Return the covariance of growth if a system's exponent is the same at all sizes."""
-    return np.asarray(deviation**2 * np.outer(size, size))
-
 
 WHOLE = "whole model"
-VARIANTS: Mapping[str, Variant] = {
-    WHOLE: Variant(),
-    "no tables of other systems in the population": Variant(sources=("IO500", "CubeFS")),
-    "no system with less than 10 clients in the population": Variant(sources=("IO500",)),
-    "one exponent for all file systems": Variant({0: -4.0}),
-    "difference in exponents that does not wander": Variant(replaced={"exponents": _constant}),
-    "exponent in ranks that does not fall from 1": Variant({1: 8.0}),
-    "little scatter (3 %)": Variant({2: math.log(0.03)}),
-    "growth steeper than linear kept": Variant(replaced={"after_transient": lambda scales, _: [*range(len(scales))]}),
-    "growth steeper than in the last step": Variant(replaced={"steepest_of": lambda *_: (1.0, 0.0)}),
+# Name of a variant -> sources of the figures in the population.
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    WHOLE: ("IO500", "CubeFS", "other tables"),
+    "no tables of other systems in the population": ("IO500", "CubeFS"),
+    "no system with less than 10 clients in the population": ("IO500",),
 }
 
 
-def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
+def leave_out(figures: Sequence[Measured], sources: Sequence[str] = VARIANTS[WHOLE]) -> list[Result]:
     """Return forecasts for each owner's figures, from a population fitted to all other owners."""
-    with ExitStack() as stack:
-        for name, function in variant.replaced.items():
-            stack.enter_context(patch.object(model, name, function))
-        results = []
-        fitted = [figure for figure in figures if figure.source in variant.sources]
-        start = fit(fitted, variant.fixed)
-        for owner in sorted({figure.owner for figure in figures}):
-            others = [figure for figure in fitted if figure.owner != owner]
-            population = population_of(fit(others, variant.fixed, start))
-            exponents = _exponents(others)
-            for figure in figures:
-                if figure.owner == owner:
-                    results += [forecast(task, population, exponents) for task in tasks_of(figure)]
-        return results
+    results = []
+    fitted = [figure for figure in figures if figure.source in sources]
+    for owner in sorted({figure.owner for figure in figures}):
+        others = [figure for figure in fitted if figure.owner != owner]
+        population, exponents = fit(others), _exponents(others)
+        for figure in figures:
+            if figure.owner == owner:
+                results += [forecast(task, population, exponents) for task in tasks_of(figure)]
+    return results
 
 
 def forecast(task: Task, population: Population, exponents: Mapping[str, float] | None = None) -> Result:
     """Return the forecast of a task and of the simple rules."""
-    figure = task.figure
+    figure, last = task.figure, task.known[-1]
     learned = Model(figure.levels(task.known), is_time=figure.is_time, population=population)
     said = learned.forecast(figure.scales[task.asked])
-    return Result(task, said, figure.log_values[task.asked], dict(_rules(task, exponents or {})))
+    growth = figure.log_values[task.asked] - figure.log_values[last]
+    amount = _amount(figure.scales[task.asked]) - _amount(figure.scales[last])
+    return Result(
+        task, said, figure.log_values[task.asked], growth, amount, dict(_rules(task, growth, amount, exponents))
+    )
 
 
-def _rules(task: Task, exponents: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    figure, last = task.figure, task.known[-1]
-    truth = figure.log_values[task.asked] - figure.log_values[last]
-    small, large = figure.scales[last], figure.scales[task.asked]
-    amount = _amount(large) - _amount(small)
-    yield "constant", abs(truth)
-    yield "linear in ranks", abs(truth - amount)
-    if figure.source != "series":
+def _rules(
+    task: Task, growth: float, amount: float, exponents: Mapping[str, float] | None
+) -> Iterator[tuple[str, float]]:
+    figure, small, large = task.figure, task.figure.scales[task.known[-1]], task.figure.scales[task.asked]
+    yield "constant", abs(growth)
+    yield "linear in ranks", abs(growth - amount)
+    if exponents is not None:
         nodes = math.log(large.clients / small.clients) if large.clients != small.clients else amount
-        yield "power law of others", abs(truth - exponents.get(figure.kind, exponents.get("", 0.0)) * nodes)
+        yield "power law of others", abs(growth - exponents.get(figure.kind, exponents.get("", 0.0)) * nodes)
     if len(task.known) > 1:
         sizes = [_amount(figure.scales[place]) for place in (*task.known, task.asked)]
         slope, offset = np.polyfit(sizes[:-1], [figure.log_values[place] for place in task.known], 1)
@@ -147,35 +114,34 @@ def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
     return {kind: median(values) for kind, values in seen.items()}
 
 
-def ends_of(results: Sequence[Result], without: str = "") -> Ends:
-    """Return the ends of 80 % intervals by number of known sizes, from the residuals of all owners but one."""
-    ends = []
-    for sizes in range(1, _SIZES + 1):
-        residuals = [each.residual for each in results if each.sizes == sizes and each.task.figure.owner != without]
-        low, high = np.quantile(residuals, [0.1, 0.9]) if residuals else (-NORMAL, NORMAL)
-        # Intervals are never narrower than for a normal distribution.
-        ends.append((max(NORMAL, float(-low)), max(NORMAL, float(high))))
-    return tuple(ends)
-
-
 @dataclass(frozen=True)
 class Summary:
-    """Median error factor, mean absolute log error, share of values inside intervals, error factors of simple rules."""
+    """Median error factor, mean absolute log error, share of values inside intervals, error factors of simple rules.
+
+    ``hindsight``: error factor of the exponent that is best for these results, which no forecast could know.
+    """
 
     count: int
     factor: float
     mean: float
     inside: float
     rules: Mapping[str, float]
+    hindsight: float
 
 
-def summarise(results: Sequence[Result], every: Sequence[Result]) -> Summary:
-    """Return the summary of results. An owner's intervals come from the residuals of all other owners in ``every``."""
-    ends = {owner: ends_of(every, owner) for owner in {each.task.figure.owner for each in results}}
+def summarise(results: Sequence[Result]) -> Summary:
+    """Return the summary of results, with the rules that apply to all of them."""
+    growths, amounts = np.array([(each.growth, each.amount) for each in results]).T
+    exponents = np.linspace(-0.5, 1.5, 201)
     return Summary(
         len(results),
         math.exp(median(each.error for each in results)),
         fmean(each.error for each in results),
-        fmean(each.is_inside(ends[each.task.figure.owner]) for each in results),
-        {name: math.exp(median(each.rules[name] for each in results)) for name in results[0].rules},
+        fmean(each.covers for each in results),
+        {
+            name: math.exp(median(each.rules[name] for each in results))
+            for name in results[0].rules
+            if all(name in each.rules for each in results)
+        },
+        math.exp(min(np.median(abs(growths - exponent * amounts)) for exponent in exponents)),
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bench.prediction import cephfs
 from bench.prediction.data import Measured, io500, series, tables, tasks_of
-from bench.prediction.fit import fit, population_of
+from bench.prediction.fit import fit
 from bench.prediction.judge import forecast, summarise
 
 from strakes.predict.levels import Scale
+from strakes.predict.model import BOUNDS
 from strakes.predict.population import fitted
 
 DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data"
@@ -32,9 +35,12 @@ def test_each_rule_is_exact_on_systems_that_follow_it(rule: str, exponent: float
     assert result.rules[rule] == pytest.approx(0, abs=1e-9)
 
 
-def test_the_fit_finds_no_deviation_between_equal_systems() -> None:
-    population = population_of(fit([system(0.4, str(number)) for number in range(5)]))
-    assert population.deviation < 0.1
+def test_the_fit_finds_the_scatter_of_linear_systems_and_large_bounds() -> None:
+    noise = np.random.default_rng(1).normal(scale=0.1, size=(200, 3))
+    linear = system(1.0)
+    population = fit([replace(linear, log_values=tuple(linear.log_values + each)) for each in noise])
+    assert sum(np.array(population.curves)[BOUNDS >= 512]) > 0.9
+    assert population.scatter == pytest.approx(0.1, rel=0.2) and population.wander < 0.1
 
 
 def test_tables_are_lines_of_sizes_with_equal_clients_or_processes() -> None:
@@ -53,7 +59,7 @@ def test_a_real_cephfs_is_forecast_from_its_recorded_levels() -> None:
 @needs_data
 def test_published_series_are_forecast_no_worse_than_by_a_constant() -> None:
     results = [forecast(task, fitted()) for figure in series(DATA / "series.csv") for task in tasks_of(figure)]
-    told = summarise([each for each in results if len(each.task.known) > 1], [])
+    told = summarise([each for each in results if len(each.task.known) > 1])
     assert told.factor < 1.3 and told.factor < told.rules["constant"]
 
 

@@ -15,7 +15,7 @@ from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.capacity import evidence_of
 from strakes.predict.forecasts import forecast_document, forecast_figures
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
-from strakes.predict.model import Model, after_transient, exponents, krige
+from strakes.predict.model import Model, after_transient, krige, log_likelihood, walk
 
 
 def at(clients: int, mdts: int = 1) -> Scale:
@@ -37,14 +37,6 @@ def test_linear_growth_continues_and_a_saturated_rate_stays() -> None:
     assert linear.low < 1600 < linear.high and linear.median == pytest.approx(1600, rel=0.25)
     capped = Model(levels({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0})).forecast(at(64))
     assert capped.low < 300 < capped.high and capped.median == pytest.approx(300, rel=0.15)
-
-
-def test_growth_steeper_than_linear_is_not_extrapolated() -> None:
-    measured = [MeasuredLevel(Scale(16, n), math.log(rate), 0.0) for n, rate in {16: 37e3, 32: 83e3, 64: 181e3}.items()]
-    model = Model(measured)
-    forecast = model.forecast(Scale(16, 128))
-    assert [level.scale.ranks for level in model.transient] == [16, 32]
-    assert forecast.low < 170e3 and forecast.median < 300e3 and forecast.high < 2.4 * 181e3
 
 
 @given(st.floats(-2, 2), st.floats(-2, 2))
@@ -130,6 +122,11 @@ def test_a_forecast_for_more_targets_or_files_needs_several_measured_numbers_of_
 
 
 def test_kriging_goes_through_exact_values() -> None:
-    size = np.log([1.0, 4.0, 4.0001])
-    mean, deviation = krige(np.array([0.0, 1.0]), exponents(size, 1.0) + np.diag([1e-9] * 3))
-    assert mean == pytest.approx(1.0, abs=1e-3) and deviation < 1e-2
+    means, deviation = krige(np.array([[0.0, 1.0], [5.0, 3.0]]), walk(np.log([1.0, 4.0, 4.0001])) + 1e-9 * np.eye(3))
+    assert means == pytest.approx([1.0, 3.0], abs=1e-3) and deviation < 1e-2
+
+
+def test_the_likelihood_is_that_of_the_difference_of_two_values() -> None:
+    # The difference has the variance 0.02. The constant log(2 pi) / 2 is left out.
+    expected = -(0.1**2) / (2 * 0.02) - math.log(0.02) / 2
+    assert log_likelihood(np.array([[7.0, 7.1], [0.0, 0.1]]), np.diag([0.01, 0.01])) == pytest.approx([expected] * 2)

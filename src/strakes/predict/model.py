@@ -1,7 +1,7 @@
-"""Forecast one figure by a power law whose exponent has a prior from a population of file systems (empirical Bayes).
+"""Forecast one figure by a mixture of growth curves: Amdahl's law with different numbers of ranks that saturate it.
 
-The log rate is a Gaussian process over the log scale. Its mean grows in proportion to the first ranks, and more slowly
-with further ranks. Measurements at several scales correct the exponent for the file system at hand.
+The prior probabilities of the curves are fitted to a population of file systems (empirical Bayes). Measurements at
+several scales change them for the file system at hand.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from strakes.predict.population import Population, fitted
 Array = NDArray[np.float64]
 # Probability that a forecast's interval contains the value. At 90 % it would be 1.28 times as wide.
 COVERAGE = 0.8
-# End of an 80 % interval of a normal distribution, in standard deviations from the median.
-_NORMAL_END = 1.2816
 # Number of random draws. The ends of an interval then have a standard error of 4 % of the standard deviation.
 _DRAWS = 2000
 # Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
 _ROUNDING = 0.01
-# Correlation length of the scaling exponent in log(ranks): 2 is a factor of 7.4 in ranks. Half or twice the length
-# changes forecast errors by about 1 % (cross-validation).
-_MEMORY = 2.0
+# Numbers of ranks that saturate a file system, one for each curve, up to a million. With steps of a factor of 4,
+# forecast errors change by about 1 % (cross-validation).
+BOUNDS = 2.0 ** np.arange(21)
+# Sharpness of the bend at a bound: 1 is Amdahl's law, infinity a corner. Half the sharpness changes forecast errors by
+# about 2 % (cross-validation).
+_BEND = 2.0
 # Report a component as the first to saturate only if it is twice as likely as all others together.
 SURE = 0.67
 
@@ -101,74 +102,77 @@ class Model:
                 units = np.log([each.units(part) for each in (*scales, scale)])
                 noise = np.append(np.array(errors) ** 2, 0.0)
                 covariance = self._population.targets[1] ** 2 * walk(units) + np.diag(noise)
-                mean, deviation = krige(np.array(values) - units[:-1], covariance)
-                bounds.append((part, mean + float(units[-1]), deviation))
+                mean, deviation = krige(np.array([values]) - units[:-1], covariance)
+                bounds.append((part, float(mean[0] + units[-1]), deviation))
             elif promised := self.evidence.promised(part):
                 bounds.append((part, promised[0] + math.log(scale.units(part)), promised[1]))
         return bounds
 
-    def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return random draws of an upper bound of the log rate: growth as in the last step, linear at most."""
+    def _concave(self, scale: Scale, generator: np.random.Generator) -> Array | float:
+        """Return random draws of an upper bound of the log rate: growth as in the last step that changed only ranks.
+
+        A falling rate counts as exponent 0, because it may rise again at the next size.
+        """
         last = self._scales[-1]
-        steepest, per_scatter = steepest_of(self._scales, self._rates)
-        exponent = np.minimum(
-            1.0, steepest + per_scatter * self._population.scatter * generator.standard_normal(_DRAWS)
-        )
-        distance = math.log(max(1.0, scale.ranks / last.ranks))
-        return np.asarray(self._rates[-1] + _linear_growth(last, scale) + (exponent - 1) * distance)
+        for before, rate in zip(self._scales[-2::-1], self._rates[-2::-1], strict=True):
+            step = math.log(last.ranks / before.ranks)
+            if step > 0 and replace(before, ranks=last.ranks, clients=last.clients) == last:
+                noise = math.sqrt(2) / step * self._population.scatter * generator.standard_normal(_DRAWS)
+                exponent = np.minimum(1.0, max(0.0, float(self._rates[-1] - rate) / step) + noise)
+                distance = math.log(max(1.0, scale.ranks / last.ranks))
+                return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
+        return math.inf
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
-        mean, covariance = self.prior([*self._scales, scale])
-        noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
-        middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))
-        sizes = min(len(set(self._scales)), len(self._population.ends))
-        low, high = self._population.ends[sizes - 1]
-        normal = generator.standard_normal(_DRAWS)
-        return np.asarray(mean[-1] + middle + deviation * normal * np.where(normal < 0, low, high) / _NORMAL_END)
-
-    def prior(self, scales: Sequence[Scale]) -> tuple[Array, Array]:
-        """Return the prior mean (n) and covariance (n, n) of log rates at n scales, up to a constant common to all."""
-        population = self._population
-        ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
-        mean = -population.length * np.expm1(-ranks / population.length)
-        covariance = exponents(ranks, population.deviation)
-        for size, (exponent, deviation) in (
-            (mdts, population.targets),
-            (osts, population.targets),
-            (files, population.files),
-        ):
-            mean = mean + exponent * size
-            covariance = covariance + deviation**2 * walk(size)
-        return mean, covariance
+        means, covariance = prior([*self._scales, scale], self._population)
+        covariance += np.diag(np.append(self._errors**2 + self._population.scatter**2, 0.0))
+        rest = self._rates - means[:, :-1]
+        chances = log_likelihood(rest, covariance[:-1, :-1])
+        weights = self._population.curves * np.exp(chances - chances.max())
+        middle, deviation = krige(rest, covariance)
+        curve = generator.choice(len(weights), _DRAWS, p=weights / weights.sum())
+        return np.asarray((means[:, -1] + middle)[curve] + deviation * generator.standard_normal(_DRAWS))
 
 
-def exponents(size: Array, deviation: float) -> Array:
-    """Return the covariance (n, n) of log rates at n log sizes if exponents differ by an Ornstein-Uhlenbeck process.
+def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array]:
+    """Return the log rates (m, n) of m curves at n scales, and their covariance (n, n), up to a common constant."""
+    ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
+    means = ranks + (population.exponent - 1) / _BEND * np.log1p((np.exp(ranks) / BOUNDS[:, None]) ** _BEND)
+    covariance = population.wander**2 * np.minimum.outer(ranks, ranks)
+    for size, (exponent, deviation) in (
+        (mdts, population.targets),
+        (osts, population.targets),
+        (files, population.files),
+    ):
+        means = means + exponent * size
+        covariance = covariance + deviation**2 * walk(size)
+    return means, covariance
 
-    It starts at 0. ``deviation``: standard deviation of the exponents of file systems at large sizes.
-    """
-    late = 2 - np.exp(-size / _MEMORY)
-    near = np.exp(-np.abs(np.subtract.outer(size, size)) / _MEMORY)
-    both = 2 * np.minimum.outer(size, size) / _MEMORY + 2 - near - np.outer(late, late)
-    return np.asarray((deviation * _MEMORY) ** 2 * both)
+
+def log_likelihood(values: Array, covariance: Array) -> Array:
+    """Return the log likelihood of each row of ``values`` (m, n), whose values share an unknown constant."""
+    inverse = np.linalg.inv(covariance)
+    ones = inverse.sum(axis=0)
+    rest = values - (values @ ones / ones.sum())[:, None]
+    squares = ((rest @ inverse) * rest).sum(axis=1)
+    return np.asarray(-(squares + np.linalg.slogdet(covariance)[1] + math.log(ones.sum())) / 2)
 
 
-def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the next value. ``covariance``: of ``values`` and the next value.
+def krige(values: Array, covariance: Array) -> tuple[Array, float]:
+    """Return the mean of the next value of each row of ``values`` (m, n), and the standard deviation of all.
 
-    All values share an unknown constant with a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
+    ``covariance`` (n + 1, n + 1): of the values and the next value. The values of a row share an unknown constant with
+    a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
-    cross, ones = covariance[:-1, -1], np.ones(len(values))
-    precision = ones @ inverse @ ones
-    common = ones @ inverse @ values / precision
-    rest = values - common
-    mean = common + cross @ inverse @ rest
-    variance = covariance[-1, -1] - cross @ inverse @ cross + (1 - ones @ inverse @ cross) ** 2 / precision
-    return float(mean), math.sqrt(max(0.0, float(variance)))
+    cross, ones = covariance[:-1, -1], inverse.sum(axis=0)
+    common = values @ ones / ones.sum()
+    means = common + (values - common[:, None]) @ inverse @ cross
+    variance = covariance[-1, -1] - cross @ inverse @ cross + (1 - ones @ cross) ** 2 / ones.sum()
+    return means, math.sqrt(max(0.0, float(variance)))
 
 
 def walk(size: Array) -> Array:
@@ -191,20 +195,8 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
     return kept
 
 
-def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the scaling exponent of the last step that changed only ranks, and its standard error for a scatter of 1.
-
-    A falling rate counts as exponent 0, because it may rise again at the next size.
-    """
-    last = scales[-1]
-    for place in range(len(scales) - 2, -1, -1):
-        step = math.log(last.ranks / scales[place].ranks)
-        if step > 0 and replace(scales[place], ranks=last.ranks, clients=last.clients) == last:
-            return max(0.0, float(rates[-1] - rates[place]) / step), math.sqrt(2) / step
-    return 1.0, 0.0
-
-
-def _linear_growth(small: Scale, large: Scale) -> float:
+def linear_growth(small: Scale, large: Scale) -> float:
+    """Return the log growth from ``small`` to ``large`` if the rate is linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -12,16 +13,16 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    The exponent in ranks falls from 1 to 0, with the decay length ``length`` in the logarithm of ranks. ``deviation``:
-    its standard deviation between file systems. ``scatter``: standard deviation of a measurement from the power law.
-    ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, after measuring one,
-    two, or at least three sizes. ``targets``, ``files``: mean and deviation of the exponents in targets and files.
+    ``curves``: probability that 1, 2, 4, ... ranks saturate a file system. ``exponent``: exponent of growth in ranks
+    beyond that. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of a system from its
+    curve after a growth in ranks by a factor of e. ``targets``, ``files``: mean and deviation of the exponents in
+    targets and files.
     """
 
-    deviation: float
-    length: float
+    curves: Sequence[float]
+    exponent: float
     scatter: float
-    ends: tuple[tuple[float, float], ...]
+    wander: float
     targets: tuple[float, float]
     files: tuple[float, float]
 

@@ -72,7 +72,7 @@ class Model:
         self._population = population or fitted()
         self._work = None if not is_time else "files" if len({level.scale.files for level in levels}) > 1 else "ranks"
         rates = [self._as_rate(level.scale, level.log_value) for level in levels]
-        kept = after_transient([level.scale for level in levels], rates) if levels else []
+        kept = after_transient([level.scale for level in levels], rates)
         self._scales = [levels[place].scale for place in kept]
         self._rates = np.array([rates[place] for place in kept])
         self._errors = np.array([levels[place].log_error for place in kept])
@@ -131,7 +131,7 @@ class Model:
         covariance += np.diag(np.append(self._errors**2 + self._population.scatter**2, 0.0))
         rest = self._rates - means[:, :-1]
         chances = log_likelihood(rest, covariance[:-1, :-1])
-        weights = self._population.curves * np.exp(chances - chances.max())
+        weights = np.array(self._population.curves) * np.exp(chances - chances.max())
         middle, deviation = krige(rest, covariance)
         curve = generator.choice(len(weights), _DRAWS, p=weights / weights.sum())
         return np.asarray((means[:, -1] + middle)[curve] + deviation * generator.standard_normal(_DRAWS))

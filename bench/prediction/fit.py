@@ -18,7 +18,7 @@ from strakes.predict.population import Population
 # are set by hand from CephFS, Lustre and tables of Zeng et al. (2021), with twice the observed differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 _START = Population((), 0.1, 0.15, 0.25, TARGETS, FILES)
-# Steps of expectation maximisation. With twice as many, the likelihood of a figure changes by less than 0.1 %.
+# Steps of expectation maximisation. With twice as many, forecast errors change by less than 1 %.
 _STEPS = 50
 
 

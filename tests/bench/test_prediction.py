@@ -21,10 +21,10 @@ DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="needs the data of others in ../shared/data")
 
 
-def system(exponent: float, owner: str = "A", kind: str = "data") -> Measured:
+def system(exponent: float) -> Measured:
     scales = tuple(Scale(nodes, 8 * nodes) for nodes in (10, 20, 40))
     values = tuple(exponent * math.log(scale.ranks) for scale in scales)
-    return Measured(owner, owner, "write", kind, scales, values, "IO500")
+    return Measured("A", "A", "write", "data", scales, values, "IO500")
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,8 @@ def test_each_rule_is_exact_on_systems_that_follow_it(rule: str, exponent: float
 
 
 def test_the_fit_finds_the_scatter_of_linear_systems_and_large_bounds() -> None:
-    noise = np.random.default_rng(1).normal(scale=0.1, size=(200, 3))
-    linear = system(1.0)
-    population = fit([replace(linear, log_values=tuple(linear.log_values + each)) for each in noise])
+    values = np.random.default_rng(1).normal(system(1.0).log_values, 0.1, (200, 3))
+    population = fit([replace(system(1.0), log_values=tuple(each)) for each in values])
     assert sum(np.array(population.curves)[BOUNDS >= 512]) > 0.9
     assert population.scatter == pytest.approx(0.1, rel=0.2) and population.wander < 0.1
 

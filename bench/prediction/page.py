@@ -37,8 +37,9 @@ one IO500 system with all phases. Here each forecast counts once, so large table
 known before. *Hindsight* is the factor of the power law whose exponent is the best one for the row.
 """
 _LIMITS = """\
-With one size known, a forecast that does not know the system can hardly be better than hindsight. CubeFS grows almost
-linearly up to 64 processes of a client, unlike the other systems, so the linear rule is as good as hindsight there.
+With one size known, a forecast that does not know the system can hardly be better than hindsight. The
+rates of CubeFS grow more with the processes of a client than those of the other systems, so that the linear rule is as
+good as hindsight there.
 """
 _CEPHFS = """\
 It was measured with 1 and 2 clients on 1 and 2 metadata servers, each limited to 12 % of a processor, then with 4

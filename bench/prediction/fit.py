@@ -33,9 +33,14 @@ def fit(figures: Sequence[Measured]) -> Population:
         return replace(population, curves=tuple(chances.tolist())), cost
 
     first = np.log([_START.exponent, _START.scatter, _START.wander])
-    simplex = first + 0.3 * np.eye(4, 3)  # Steps of 30 %.
-    options = {"initial_simplex": simplex, "xatol": 0.02, "fatol": 0.1}  # 2 %, and 0.1 units of log likelihood.
-    return solve(minimize(lambda values: solve(values)[1], first, method="Nelder-Mead", options=options).x)[0]
+    # First steps of 30 %, until steps are below 2 % and change the log likelihood by less than 0.1.
+    found = minimize(
+        lambda values: solve(values)[1],
+        first,
+        method="Nelder-Mead",
+        options={"initial_simplex": first + 0.3 * np.eye(4, 3), "xatol": 0.02, "fatol": 0.1},
+    )
+    return solve(found.x)[0]
 
 
 def _mixture(likelihoods: Array, weights: Array) -> tuple[Array, float]:

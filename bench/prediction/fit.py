@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import fmin
 
 from bench.prediction.data import PHASES, Measured
 from strakes.predict.model import BOUNDS, Array, log_likelihood, prior
@@ -32,15 +31,14 @@ def fit(figures: Sequence[Measured]) -> Population:
         chances, cost = _mixture(_likelihoods(figures, population), weights)
         return replace(population, curves=tuple(chances.tolist())), cost
 
-    first = np.log([_START.exponent, _START.scatter, _START.wander])
-    # First steps of 30 %, until steps are below 2 % and change the log likelihood by less than 0.1.
-    found = minimize(
-        lambda values: solve(values)[1],
-        first,
-        method="Nelder-Mead",
-        options={"initial_simplex": first + 0.3 * np.eye(4, 3), "xatol": 0.02, "fatol": 0.1},
-    )
-    return solve(found.x)[0]
+    def cost(values: Array) -> float:
+        return solve(values)[1]
+
+    first: Array = np.log([_START.exponent, _START.scatter, _START.wander])
+    simplex: Array = first + 0.3 * np.eye(4, 3)
+    # First steps of 30 %, until steps are below 2 % and change the log likelihood by less than 0.1 (Nelder and Mead).
+    found = fmin(cost, first, xtol=0.02, ftol=0.1, disp=False, initial_simplex=simplex)
+    return solve(found)[0]
 
 
 def _mixture(likelihoods: Array, weights: Array) -> tuple[Array, float]:
@@ -75,13 +73,11 @@ def _likelihoods(figures: Sequence[Measured], population: Population) -> Array:
 
 def render(population: Population) -> str:
     """Return the population as the text of population.toml."""
-    curves = textwrap.fill(", ".join(f"{each:.3f}" for each in population.curves), 100)
+    curves = ", ".join(f"{each:.3f}" for each in population.curves)
     return f"""# Written by `python -m bench.prediction DATA --fit`; population.py explains the parameters.
 # Fitted to systems with several sizes on the IO500 lists (IO500/submission-data, IO500/webpage)
 # and to published tables of other systems (bench/prediction/tables.csv).
-curves = [
-{curves},
-]
+curves = [{curves}]
 exponent = {population.exponent:.3f}
 scatter = {population.scatter:.3f}
 wander = {population.wander:.3f}

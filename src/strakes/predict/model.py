@@ -25,9 +25,9 @@ COVERAGE = 0.8
 _DRAWS = 2000
 # Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
 _ROUNDING = 0.01
-# Numbers of ranks that saturate a file system, one for each curve, up to a million. With steps of a factor of 4,
+# Numbers of ranks that saturate a file system, one for each curve, up to a million. With steps of a factor of 2,
 # forecast errors change by about 1 % (cross-validation).
-BOUNDS = 2.0 ** np.arange(21)
+BOUNDS = 4.0 ** np.arange(11)
 # Sharpness of the bend at a bound: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by less
 # than 1 % (cross-validation).
 _BEND = 2.0

@@ -13,7 +13,7 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    ``curves``: probability that 1, 2, 4, ... ranks saturate a file system. ``exponent``: exponent of growth in ranks
+    ``curves``: probability that 1, 4, 16, ... ranks saturate a file system. ``exponent``: exponent of growth in ranks
     beyond that. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of a system from its
     curve after a growth in ranks by a factor of e. ``targets``, ``files``: mean and deviation of the exponents in
     targets and files.

@@ -28,8 +28,8 @@ _ROUNDING = 0.01
 # Numbers of ranks that saturate a file system, one for each curve, up to a million. With steps of a factor of 2,
 # forecast errors change by about 1 % (cross-validation).
 BOUNDS = 4.0 ** np.arange(11)
-# Sharpness of the bend at a bound: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by less
-# than 1 % (cross-validation).
+# Sharpness of the bend at a bound: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by about
+# 1 % (cross-validation).
 _BEND = 2.0
 # Report a component as the first to saturate only if it is twice as likely as all others together.
 SURE = 0.67

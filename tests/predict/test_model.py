@@ -127,6 +127,5 @@ def test_kriging_goes_through_exact_values() -> None:
 
 
 def test_the_likelihood_is_that_of_the_difference_of_two_values() -> None:
-    # The difference has the variance 0.02. The constant log(2 pi) / 2 is left out.
-    expected = -(0.1**2) / (2 * 0.02) - math.log(0.02) / 2
+    expected = -(0.1**2) / (2 * 0.02) - math.log(0.02) / 2  # A normal distribution with the variance 0.02.
     assert log_likelihood(np.array([[7.0, 7.1], [0.0, 0.1]]), np.diag([0.01, 0.01])) == pytest.approx([expected] * 2)

@@ -120,7 +120,7 @@ class Model:
                 noise = math.sqrt(2) / step * self._population.scatter * generator.standard_normal(_DRAWS)
                 exponent = np.minimum(1.0, max(0.0, float(self._rates[-1] - rate) / step) + noise)
                 distance = math.log(max(1.0, scale.ranks / last.ranks))
-                return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
+                return np.asarray(self._rates[-1] + _linear_growth(last, scale) + (exponent - 1) * distance)
         return math.inf
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
@@ -196,7 +196,7 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
     return kept
 
 
-def linear_growth(small: Scale, large: Scale) -> float:
+def _linear_growth(small: Scale, large: Scale) -> float:
     """Return the log growth from ``small`` to ``large`` if the rate is linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())

@@ -17,7 +17,7 @@ from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
 # Time limits in seconds for all simulations, without and with pairs. Clusters of more than 20 resources may need more.
-_MOST_S, _MOST_OF_PAIRS_S = 50.0, 1800.0
+_MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
 _NOTHING = (
     "the configuration has no services, but at most clones, resources that are kept stopped, agents that watch "
     "networks, and fencing devices. Nothing moves as a whole, and failures of single copies are not rehearsed"

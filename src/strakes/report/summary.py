@@ -154,7 +154,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     about = gettext("median [its {confidence} interval]", confidence=percent(standing[0][1].confidence))
     usual, ranks = standing[0][1], {cell.settings.get("ranks") for _, cell in standing}
     if (len(ranks) == 1 or usual.study == "overview") and isinstance(count := usual.settings.get("ranks"), int):
-        about = f"{ngettext('{count} process in all', '{count} processes in all', count)}; {about}"
+        about = gettext("; ").join((ngettext("{count} process in all", "{count} processes in all", count), about))
     title = gettext("How fast it is")
     yield ((title, "bold"), (f"  {wrap(about, width - columns(title) - 2, 1)[0]}", "dim"))
     rows = []

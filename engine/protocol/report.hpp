@@ -23,6 +23,7 @@ class Output {
 
     void send(const nlohmann::ordered_json& message);
 
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
     // Returns whether a write has failed. Later messages are then dropped.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 

@@ -29,10 +29,11 @@ constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 
 }  // namespace
 
-Events wait_for_events(int signals, int news, int crew, int input, int limit_ms) {
-    std::array<pollfd, 4> ready{};
-    for (std::size_t i = 0; const int descriptor : {signals, news, crew, input})
+Events wait_for_events(int signals, int news, int crew, int input, int output, int limit_ms) {
+    std::array<pollfd, 5> ready{};
+    for (std::size_t i = 0; const int descriptor : {signals, news, crew, input, output})
         ready.at(i++) = {.fd = descriptor, .events = POLLIN, .revents = 0};
+    ready[4].events = 0;  // only POLLERR and POLLHUP
     Events events;
     if (::poll(ready.data(), ready.size(), limit_ms) < 0 && errno != EINTR) {
         events.error = errno;
@@ -42,6 +43,7 @@ Events wait_for_events(int signals, int news, int crew, int input, int limit_ms)
     std::uint64_t count = 0;
     events.signalled = ready[0].revents != 0;
     events.readable = ready[3].revents != 0;
+    events.unheard = ready[4].revents != 0;
     if (events.signalled) static_cast<void>(::read(signals, &info, sizeof info));
     if (ready[1].revents != 0) static_cast<void>(::read(news, &count, sizeof count));
     return events;
@@ -60,11 +62,11 @@ int Session::run() {
 }
 
 void Session::wait() {
-    const Events events =
-        wait_for_events(signals_, news_, crew_.descriptor(), input_open_ ? input_ : -1, milliseconds_to_next_look());
+    const Events events = wait_for_events(signals_, news_, crew_.descriptor(), input_open_ ? input_ : -1,
+                                          leaving_ ? -1 : output_.descriptor(), milliseconds_to_next_look());
     if (events.error != 0 && plan_ && !leaving_) plan_->watch().fail(call_failure("poll", "", events.error));
     signalled_ |= events.signalled;
-    if (events.signalled || events.error != 0) leave();
+    if (events.signalled || events.unheard || events.error != 0) leave();
     if (events.readable) read_input();
     attend_crew();
     if (plan_ && plan_->watch().finished())

@@ -52,12 +52,12 @@ class LineBuffer {
 
 // What wait_for_events() found. `error`: of poll(), such as EINVAL if the limit of open files was lowered to a few.
 struct Events {
-    bool signalled = false, readable = false;
+    bool signalled = false, readable = false, unheard = false;
     int error = 0;
 };
-// Wait until a signal, news of this process, a message for the crew or input (descriptor or -1) has arrived. Take the
-// signal and the news. After an error, which may last, pause for a moment.
-Events wait_for_events(int signals, int news, int crew, int input, int limit_ms);
+// Wait until a signal, news of this process, a message for the crew or input has arrived, or nobody reads the output
+// any more. Take the signal and the news. After an error, which may last, pause for a moment. Descriptors may be -1.
+Events wait_for_events(int signals, int news, int crew, int input, int output, int limit_ms);
 
 class Session {
   public:

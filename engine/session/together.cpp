@@ -64,7 +64,7 @@ class Follower {
   private:
     void wait() {
         const int limit = plan_ ? kSayEveryMilliseconds : -1;
-        const Events events = wait_for_events(signals_, news_, crew_.descriptor(), -1, limit);
+        const Events events = wait_for_events(signals_, news_, crew_.descriptor(), -1, -1, limit);
         if (events.signalled) crew_.tell_signal();
         if (events.error != 0) crew_.fail("poll: " + std::system_category().message(events.error));
         crew_.attend(plan_ ? &plan_->watch() : nullptr);

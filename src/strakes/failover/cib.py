@@ -122,6 +122,13 @@ class Cib:
             found[bundle.get("id", "")] = self._block(bundle, "meta_attributes") | meta
         return found
 
+    @cached_property
+    def inside_clones(self) -> frozenset[str]:
+        """Return the ids of the resources and groups inside clones. Constraints must name the clones."""
+        clones = [*self.root.iter("clone"), *self.root.iter("master")]
+        inner = (one for clone in clones for tag in ("primitive", "group") for one in clone.iter(tag))
+        return frozenset(one.get("id", "") for one in inner)
+
     def promotable(self, clone: str) -> bool:
         """Return whether a clone, given by its id, can have promoted copies."""
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))

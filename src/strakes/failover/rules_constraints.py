@@ -44,12 +44,6 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
                 yield from ((name, score(rule.get("score", "0"))) for name in cib.resources_of(element))
 
 
-def _members_of_clones(cib: Cib, *names: str) -> list[str]:
-    clones = [*cib.root.iter("clone"), *cib.root.iter("master")]
-    inner = {one.get("id") for clone in clones for tag in ("primitive", "group") for one in clone.iter(tag)}
-    return [name for name in names if name in inner]
-
-
 def locations(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each location constraint."""
     cib = setup.pacemaker
@@ -67,7 +61,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
             "names that are no nodes": [name for name in (element.get("node", ""), *named) if name not in nodes],
             "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
-            "members of clones": _members_of_clones(cib, element.get("rsc", "")),
+            "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),
             "number of nodes": str(len(cib.members_of_corosync)),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
@@ -98,7 +92,7 @@ def orders(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "first": one.first,
             "then": one.then,
-            "members of clones": _members_of_clones(cib, one.first, one.then),
+            "members of clones": sorted(cib.inside_clones & {one.first, one.then}),
             "promotes what is not promotable": _unpromotable(cib, one),
             "waits for all copies": yes(clones and not is_true(cib.clones[one.then].get("interleave", "false"))),
             "what is reversed": _reversed(cib, one, against=one.mandatory and (one.first, one.then) in follows),
@@ -113,8 +107,8 @@ def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]
     # With a second order, "start ASCS then stop ERS", the ERS is stopped last.
-    stops = any((each.first, each.then, each.then_action) == (one.first, one.then, "stop") for each in cib.orders)
-    if names[0] and replicates == [False, True] and one.then_action == "start" and not stops:
+    stops = ((each.first, each.then, each.then_action) == (one.first, one.then, "stop") for each in cib.orders)
+    if names[0] and replicates == [False, True] and one.then_action == "start" and not any(stops):
         yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"
 
 
@@ -138,7 +132,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
         deduced = {
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
-            "members of clones": _members_of_clones(cib, *names),
+            "members of clones": sorted(cib.inside_clones & set(names)),
             "what is reversed": _misplaced(cib, tie, one, other),
             "what is too weak": weak if follows and tie.score <= stays else "",
         }

@@ -155,7 +155,7 @@ def test_a_cib_without_some_of_its_sections_is_rehearsed_or_refused(tmp_path: Pa
 
 def test_a_rehearsal_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("crm_simulate")
-    monkeypatch.setattr(rehearse, "_MOST_S", 0.01)
+    monkeypatch.setattr(rehearse, "_MOST_OF_PAIRS_S", 0.01)
     setup = plan(tmp_path, cib().replace("</resources>", _SERVICE))
     with pytest.raises(BadInputError, match="takes too long") as refused:
         rehearse.rehearse(setup)

@@ -170,7 +170,7 @@ def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
         compare_runs([a], [b], margin=0.05, confidence=0.9)
     found = compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["directory"])
     assert {cell.verdict for cell in found.cells} == {Verdict.SLOWER}
-    with pytest.raises(BadInputError, match="no factor"):
+    with pytest.raises(BadInputError, match="no setting"):
         compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["colour"])
 
 

@@ -157,9 +157,8 @@ def test_a_rehearsal_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: p
     need("crm_simulate")
     monkeypatch.setattr(rehearse, "_MOST_OF_PAIRS_S", 0.01)
     setup = plan(tmp_path, cib().replace("</resources>", _SERVICE))
-    with pytest.raises(BadInputError, match="takes too long") as refused:
+    with pytest.raises(BadInputError, match="did not end within"):
         rehearse.rehearse(setup)
-    assert "--singles" in refused.value.remedy
 
 
 def tagged(*tags: tuple[str, ...]) -> Cib:

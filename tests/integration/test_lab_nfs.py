@@ -74,6 +74,7 @@ def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None
         url = f"nfs://{source.replace(':', '')}/file?version=4"
         told = subprocess.run(["nfs-cat", url], capture_output=True, text=True, timeout=60, check=False)
         assert told.stdout == "served\n", told.stderr
+        assert subprocess.run(["nfs-cat", url], user=65534, capture_output=True, timeout=60).returncode != 0
     finally:
         journal.close()
         undo(place, force=True)

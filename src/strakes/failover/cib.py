@@ -133,6 +133,13 @@ class Cib:
         """Return whether a clone, given by its id, can have promoted copies."""
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
+    def is_stacked(self, clone: str) -> bool:
+        """Return whether a clone has one copy of DRBD above another one. Its peer is in another cluster."""
+        if self.clones.get(clone, {}).get("clone-max") != "1":
+            return False
+        below = {one.first for one in self.orders if one.then == clone and one.first_action == "promote"}
+        return any(one.is_drbd and one.clone in below for one in self.primitives)
+
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:
         """Return id -> members of each group, in the order in which they start."""

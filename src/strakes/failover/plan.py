@@ -164,11 +164,8 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
-    """Return the soft and the hard limit of Lustre's recovery in seconds, for example (300, 900).
-
-    Without a limit in the description, the hard limit is twice the published recovery time for the number of clients,
-    and the soft limit is a third of the hard limit. No calculated limit is below Lustre's default.
-    """
+    """Return the soft and the hard limit of Lustre's recovery in seconds, for example (300, 900)."""
+    # Without given limits: twice the published recovery time, and a third of that; at least Lustre's defaults.
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
     return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard

@@ -18,10 +18,7 @@ from strakes.targets.command import CommandTimeout
 
 # Time limits in seconds for all simulations, without and with pairs. Clusters of more than 20 resources may need more.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
-_NOTHING = (
-    "the configuration has no services, but at most clones, resources that are kept stopped, agents that watch "
-    "networks, and fencing devices. Nothing moves as a whole, and failures of single copies are not rehearsed"
-)
+_NOTHING = "there are only clones, stopped resources, watchers of networks and fencing devices, and none of them moves"
 
 
 @dataclass(frozen=True)
@@ -55,16 +52,13 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         except CommandTimeout as error:
             what = "this cluster cannot be rehearsed"
             raise BadInputError(what, where=setup.where, why=error.what, remedy=error.remedy) from error
-        parts = (
-            *parts_of(story.cluster),
-            *(RoomPart(kind, name) for kind in ("service", "stop") for name in story.failing),
-        )
         # "n1 fails" and "n1 fails and cannot be stopped" exclude each other, so they form no pair.
-        alike = {"service", "stop"}
+        alike = ("service", "stop")
+        parts = (*parts_of(story.cluster), *(RoomPart(kind, name) for kind in alike for name in story.failing))
         pairs = [
             (one, other)
             for one, other in (combinations(parts, 2) if doubles else ())
-            if one.name != other.name or {one.kind, other.kind} != alike
+            if one.name != other.name or {one.kind, other.kind} != set(alike)
         ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
         wanted, scenes = [*((part,) for part in parts), *pairs], list[Scene]()

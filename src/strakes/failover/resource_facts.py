@@ -149,6 +149,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
+            "is stacked": yes(cib.is_stacked(name)),
             # A bundle sets its number of promoted copies in its container element, not in a meta attribute.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
@@ -203,6 +204,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "device name": one.device,
         "is cloned": yes(one.clone),
         "is promotable": yes(cib.promotable(one.clone)),
+        "is stacked": yes(cib.is_stacked(one.clone)),
         "needs one node": yes(needs_one_node(one)),
         "is notified": yes(is_true(cib.clones.get(one.clone, {}).get("notify") or one.meta.get("notify", "false"))),
         "needs notifications": yes(one.agent in options_of("agents that are notified") or one.is_drbd),

@@ -126,8 +126,8 @@ def colocations(setup: Setup) -> Iterator[Thing]:
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]
-        one, other = (cib.ties.members(name) for name in names)
-        drbd, other_drbd = (any(part.is_drbd for part in members) for members in (one, other))
+        one, other = ends = [cib.ties.members(name) for name in names]
+        drbd, other_drbd = (any(part.is_drbd and not cib.is_stacked(part.clone) for part in end) for end in ends)
         stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
         weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
         deduced = {

@@ -217,9 +217,9 @@ class CibBuilder:
                 self.undefined.append(f"{one.get('id')} names {lacking}")
 
     def _statement(self, section: str, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
-        parent = self._sections[section]
-        parent[:] = [one for one in parent if one.get("id") != identity]
-        return self._add(parent, tag, identity, attributes)
+        for parent in list(self._sections[section].iter()):
+            parent[:] = [one for one in parent if one.get("id") != identity]
+        return self._add(self._sections[section], tag, identity, attributes)
 
     def _add(self, parent: Xml.Element, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
         return Xml.SubElement(parent, tag, {"id": identity} | dict(attributes or {}))

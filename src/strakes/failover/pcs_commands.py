@@ -95,6 +95,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words, placed = _placed([part for word in words for part in re.split("(?<=^--group)=", word)])
     group = placed.pop("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
+    words = [word[2:] if word in ("--clone", "--master") else word for word in words]
     # Options of a clone may follow the word meta, as in: clone meta notify=true.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
@@ -108,13 +109,11 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
         builder.advised_operations(element)
     if group:
         builder.group(group, [identity], {}, placed)
-    for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
+    for kind, name, meta in read.blocks:
         if kind in ("clone", "promotable", "master", "bundle"):
             own = read.block("meta") | dict(meta) if kind in short else meta
-            suffix = "master" if kind == "master" else "clone"
-            _add_clone(
-                builder, name or f"{identity}-{suffix}", identity, own, promotable=kind in ("promotable", "master")
-            )
+            called = name or f"{identity}-{'master' if kind == 'master' else 'clone'}"
+            _add_clone(builder, called, identity, own, promotable=kind in ("promotable", "master"))
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:

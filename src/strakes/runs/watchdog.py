@@ -215,12 +215,12 @@ class _Look:
         )
 
     def lost(self) -> Mapping[str, LostServer]:
-        answered_s, known = self._answer
-        now_s = time.monotonic()
+        (answered_s, known), now_s = self._answer, time.monotonic()
         if known or (known is not None and now_s - answered_s < _TICK_S + _SLOW_S):
             return known
         if self._look is not None and self._look.poll() is None:
             state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
-        self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
+        with suppress(OSError):  # at the limit of open files
+            self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

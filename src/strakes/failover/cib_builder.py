@@ -152,7 +152,10 @@ class CibBuilder:
 
     def clone(self, identity: str, member: str, meta: Pairs, *, promotable: bool = False) -> None:
         """Make a clone of a resource or group."""
+        inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
+        # An earlier statement about the same clone has removed its member together with the clone.
+        self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
 

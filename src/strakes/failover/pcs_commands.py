@@ -65,9 +65,7 @@ def _commands(text: str) -> Iterator[list[str]]:
             words = words[words.index("pcs") + 1 :]
             end = next((place for place, word in enumerate(words) if word in ("&&", ";", "|", "||", "pcs")), len(words))
             own = [word for word in words[:end] if word not in _FLAGS and not word.startswith("--wait=")]
-            if own[:1] == ["-f"]:
-                own = own[2:]
-            yield own
+            yield own[2:] if own[:1] == ["-f"] else own
 
 
 def _setup(builder: CibBuilder, words: list[str]) -> None:

@@ -131,7 +131,7 @@ class FailureEngine:
         present = {constraint.get("id") for constraint in constraints}
         for target, node in sorted(diskless):
             for name in dict.fromkeys(one.group or one.id for one in self._services[target].members):
-                identity = f"strakes-{name}-lost-on-{node}"
+                identity = f"strakes-{name}-lost-on-{node.strip('<>${}')}"
                 if identity not in present:
                     away = {"rsc": name, "node": node, "score": "-INFINITY"}
                     Xml.SubElement(constraints, "rsc_location", {"id": identity, **away})

@@ -64,7 +64,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),
             "number of nodes": str(len(cib.members_of_corosync)),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
-            "bans all nodes at times": yes(any(map(_is_about_times, bans))),
+            "bans all nodes at times": "it bans all nodes at certain times" * any(map(_is_about_times, bans)),
         }
         # The attributes of expired constraints are left out, because Pacemaker ignores these constraints.
         own = dict(element.attrib) if element.get("id") in present else {}

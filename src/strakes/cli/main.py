@@ -211,10 +211,7 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return the exit status. Prints all errors and raises none.
-
-    The exit status is the command's result if that is an int, else 0.
-    """
+    """Run one command line and return its exit status: an int that the command returns, else 0. Raises no errors."""
     with orderly_signals():
         try:
             status = _invoke(list(arguments))

@@ -70,8 +70,7 @@ def measure(request: Request, options: Measuring) -> int:
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     """Store the findings of a run, write JSON and report, and print the summary even if writing fails.
 
-    ``asked``: whether to write the report. Return whether the summary was printed, which is false if JSON goes to
-    stdout.
+    ``asked``: whether to write the report. Return False if JSON on standard output replaced the summary.
     """
     from strakes.report.summary import render_summary
 

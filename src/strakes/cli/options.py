@@ -280,10 +280,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document if there is an output. Return whether to print a summary.
-
-    If writing fails, the error is printed at the end of the command, after the result.
-    """
+    """Write the document to a given output, or print errors after the result. Return whether to print a summary."""
     if output is not None:
         try:
             output.write(text)

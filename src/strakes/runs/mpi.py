@@ -118,10 +118,7 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Remove the files of a plan after the loss of a process, and return the plan's result.
-
-        MPI ends all processes if one is lost. A process that does not exit is blocked; the files then remain.
-        """
+        # MPI ends all processes if one is lost. A process that does not exit is blocked, and its files remain.
         hello = self._hello
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):

@@ -42,7 +42,7 @@ def secure_environment() -> None:
 
     PATH loses relative directories. If others can write to HOME, it becomes the home directory of the effective user;
     the store is not moved. CEPH_CONF is set, because tools of Ceph also search the current directory. TMPDIR becomes a
-    directory whose files others cannot replace. A TZ a day or more from UTC becomes UTC, because Python refuses it.
+    directory whose files others cannot replace. If TZ is a day or more away from UTC, it becomes UTC.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"

@@ -113,7 +113,7 @@ class Knob:
         return canonical
 
     def canonical(self, text: str) -> str:
-        """Return the canonical spelling of a value for comparisons, or the text unchanged if it is not a value."""
+        """Return a value in canonical spelling, for comparisons. Text that cannot be parsed as a value is unchanged."""
         if self.kind == "bytes" and not text.lstrip("-").isdecimal():
             try:
                 return str(parse_bytes(text))

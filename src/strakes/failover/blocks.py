@@ -46,7 +46,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, section) for all nested sections, such as ``quorum device`` for section device in quorum."""
+        """Yield (path, section) of nested sections. ``device`` inside ``quorum`` has the path ``quorum device``."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block

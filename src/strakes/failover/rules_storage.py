@@ -21,7 +21,7 @@ from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
-# Parameters of agents with an IP address that another resource must bring up.
+# Agent parameters whose value is an IP address. Another resource must bring up this address.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
 # Parameters of agents with a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")

@@ -87,7 +87,7 @@ def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
 
 
 def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
-    """Find answers from an older term to requests that were sent after the first answer from a newer term."""
+    """Find requests that an older term answered, although a newer term had already answered before they were sent."""
     first_told: dict[int, float] = {}
     for one in acknowledged:
         first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))

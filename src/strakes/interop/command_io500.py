@@ -21,7 +21,7 @@ _MOST_STONEWALL_S = 86400
 # Phase with a score -> its keys in a plan, in IO500's order.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# Phase without a score, which runs only if the configuration has its section, and the bytes of each of its reads.
+# Phase without a score -> bytes of each of its reads. It runs only if the configuration has its section.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
 _DIRECT_OPTION = "--posix.odirect"  # The only option that is supported after POSIX in the key API.

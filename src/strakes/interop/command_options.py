@@ -137,7 +137,7 @@ class GivenCommand:
             raise wrong(self.tool, f"{shown(name)} {text}: {error.what}", remedy=error.remedy) from error
 
     def note(self, text: str) -> None:
-        """Add a note on a difference from the tool, unless it is already there."""
+        """Add a note on a difference between strakes and the original tool, unless it is already there."""
         if text not in self.notes:
             self.notes.append(text)
 

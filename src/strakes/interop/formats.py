@@ -37,8 +37,7 @@ _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion
 
 
-# Formats of tables: name, pattern, and reader. A table begins where the pattern matches, and ends before the first line
-# of a printed text.
+# Formats of tables: name, pattern, and reader. A table begins at its pattern, and ends before a line of running text.
 TABLES = (
     (
         "IO500 ini",

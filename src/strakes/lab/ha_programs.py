@@ -11,8 +11,9 @@
 ``call`` sends one JSON line with the words of the command. The agent sends a line ``{"to": 1 or 2, "text": base64}``
 for each part of the output (1: standard output, 2: standard error), and ``{"status": N}`` at the end.
 
-A line of the journal is ``term node client number time``. Each start of the service begins a new term, one more than
-the highest term in the journal, with a record of the client ``start``. If terms alternate, two services ran at once.
+A line of the journal is ``term node client number time``. Each start of the service adds 1 to the
+highest term in the journal, and writes a record with the client name ``start``. If terms alternate, two services ran
+at once.
 """
 
 from __future__ import annotations

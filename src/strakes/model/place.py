@@ -27,7 +27,7 @@ class Place:
     drawn: bool = False
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory in a round of trials, or "" if each execution of the plan gets a new one."""
+        """Return the name of the directory that all executions of a round share, or "" if each creates its own."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:

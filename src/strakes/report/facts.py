@@ -33,7 +33,7 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Caution on values of this node's page cache -> codes of the warnings that cause the caution.
+# Caution that results came from this node's page cache -> codes of the warnings that cause it.
 _UNSYNCED = "perhaps still in this node's memory"
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},

@@ -282,7 +282,7 @@ class Engine(ABC):
     def _take(self, message: Mapping[str, Any]) -> None:
         talk = self._talk
         try:
-            # The error about an unreadable request has no id. It belongs to the current plan, the only request.
+            # An error about an unreadable request has no id. It is about the current plan, which is the only request.
             if message["id"] not in (talk.id, ""):
                 self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":

@@ -147,7 +147,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class CountersUnread(RunEvent):
-    """Servers whose counters could not be read. ``sentences``: one for each server, at its first failure."""
+    """Servers whose counters could not be read. ``sentences``: describe the first failure of each server."""
 
     event = "counters-unread"
     sentences: tuple[str, ...]

@@ -19,7 +19,7 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps in which the directory grows. Twice the number halves the files of the two compared steps.
 _STEPS = 4
-# Number of rounds in each step of the growing directory. Twice the number hides stalls of a full journal (on XFS).
+# Number of rounds in each step of the growing directory. With twice as many, most had no stall on XFS.
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.

@@ -16,7 +16,7 @@ from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Total numbers of ranks, and bytes per rank in the measurements that vary ranks or stripe counts.
+# For measurements that vary ranks or stripe counts: total numbers of ranks, and bytes per rank.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 

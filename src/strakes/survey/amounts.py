@@ -33,7 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of one round of trials: number of phases, where some count as a half, and seconds outside phases."""
+    """Cost of one round of trials: number of phases (short ones count as a half), and seconds outside phases."""
 
     cells: int
     phases: float

@@ -1,4 +1,4 @@
-"""Find trials under the same load limit, and rates that the limit reduced."""
+"""Find trials that ran under one common load limit, and the rates that this limit reduced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe the scope of a run: its numbers of clients (as the file system counts), ranks and nodes. Pure functions."""
+"""Describe the scope of a run: numbers of clients (as the file system counts them), ranks and nodes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
 _FAST = Pilot(1e9, 1e9, 1e5)
-# Seconds of a trial outside its phases. The request is checked with 0 s, but the error message assumes 0.1 s.
+# Seconds of a trial outside its phases: 0 s to refuse only what is impossible, 0.1 s in the proposed remedy.
 _BESIDE_PHASES_S = (0.0, 0.1)
 # Multiple of the planned phase length. Time-limited phases end after 3, so a longer trial has a fixed amount of work.
 _OUTSIZED = 4.0

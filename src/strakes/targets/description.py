@@ -22,7 +22,7 @@ NOW = "now."
 SINCE = "since_unix_s"
 # Pseudo-counter: number of the server instance. A change means that another server has taken over.
 SERVER = "server_number"
-# Counter of lost connections and time-outs of a server. With the prefix "now.", it is not 0 while the server is lost.
+# Counter of lost connections and time-outs of a server. The counter "now.<name>" is above 0 while the server is lost.
 LOST = "times_lost"
 CLIENT = "client."
 

@@ -24,7 +24,7 @@ WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
 # Prefix of the run ids of ``strakes watch``. Its workspaces do not disturb measurements.
 WATCH_RUN = "watch-"
-# Age in seconds at which a heartbeat looks old. Clocks of hosts differ, so an old marker is watched for a change.
+# Age in seconds at which a heartbeat looks old. Clocks of hosts differ, so it is then watched for a change.
 STALE_S = 60.0
 # Seconds without a change after which a heartbeat has stopped. A slow server may delay one or two beats.
 WATCH_S = 3 * HEARTBEAT_S

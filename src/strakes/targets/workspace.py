@@ -197,7 +197,7 @@ class Workspace:
         return True
 
     def leave_alone(self) -> None:
-        """Mark the workspace as not removable, because its file system hangs. ``strakes clean`` can remove it later."""
+        """Keep the workspace after the run, because its file system hangs. ``strakes clean`` removes it later."""
         self._hangs = True
 
     def __enter__(self) -> Self:

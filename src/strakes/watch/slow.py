@@ -47,7 +47,7 @@ class SlowTargets:
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
-        """Add counters; return events that begin or end. ``targets``: disk -> its target, if members are disks.
+        """Add counters; return events that begin or end. ``targets``: disk -> its target, if disks are compared.
 
         A clock step discards the current window.
         """

@@ -182,7 +182,7 @@ from strakes.model.plan import plan_from_json
 engine = LocalEngine()
 print(engine.start().pid, flush=True)
 plan = plan_from_json(json.loads(sys.argv[2]))
-engine.run(plan, Path(sys.argv[1]), "v1", 3600, progress_s=3600.0)  # no write tells the engine that nobody listens
+engine.run(plan, Path(sys.argv[1]), "v1", 3600, progress_s=60)  # no write tells the engine that nobody listens
 """
 
 

@@ -147,7 +147,7 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether all user ids of a process, a directory in /proc, are those of this user or of root."""
+    """Return whether all user ids of a process, a directory in /proc, belong to this user or to root."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 

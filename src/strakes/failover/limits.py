@@ -104,7 +104,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A constraint on a resource set stands for pairs of its members, whose number grows with the square of its size.
+    # A constraint on a resource set applies to pairs of its members, whose number grows with the square of its size.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

@@ -47,7 +47,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """If no statement names nodes, add those of other files and constraints. If there are none, add node1 and node2."""
+    """If no statement names nodes, add the nodes that other files or constraints name, or else node1 and node2."""
     if not builder.node_names:
         builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))

@@ -80,7 +80,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Drop unmeasured phases, except those that create files for a measured phase.
+    # Drop unmeasured phases, except phases that create files for a measured phase.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]

@@ -132,7 +132,7 @@ def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], servic
     ``tables``: rows of each table. The coordinator's total is the sum of the services' totals. All write to the same
     log, so that rows of several tables may be mixed.
     """
-    # With --dirstats, elbencho prints the rates of directories after those of files.
+    # With --dirstats, elbencho prints the rates of directories after the rates of files.
     rates = [dict(reversed(table)) for table in tables]
     is_mixed = any(
         kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)

@@ -83,7 +83,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    if key == "hints":  # MPI-IO hints have units of their own, which only the MPI library knows.
+    if key == "hints":  # MPI-IO hints have units that only the MPI library knows.
         return value
     if isinstance(value, Mapping):
         return {name: _in_units(member, name) for name, member in value.items()}

@@ -24,7 +24,7 @@ from strakes.survey.analysis_warnings import run_warnings
 
 # Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Standard error of the median of normal values, relative to that of the mean: the square root of pi / 2.
+# Standard error of the median of normal values, relative to the error of the mean: the square root of pi / 2.
 _NORMAL_MEDIAN = 1.2533
 
 

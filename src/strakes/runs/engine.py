@@ -74,7 +74,7 @@ class Engine(ABC):
     """An engine. Its process starts on first use, and ends when the context is left."""
 
     _current_directory: str | None = None
-    """Current directory of the command. None: that of strakes, because users give launchers relative paths."""
+    """Current directory of the command. None: the directory of strakes, because users give launchers relative paths."""
 
     @property
     def silence_s(self) -> float | None:

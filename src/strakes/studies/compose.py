@@ -31,7 +31,7 @@ WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a line of a figure for each name. The x values are those of the numeric setting ``factor``."""
+    """Return a line of a figure for each name. The x values are values of the numeric setting ``factor``."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]

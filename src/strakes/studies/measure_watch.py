@@ -80,7 +80,7 @@ class TargetWatch:
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # A client may miss the loss of a server. Times recorded by the server are better than those of the trial.
+        # A client may miss the loss of a server. Times recorded by the server are better than times of the trial.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}

@@ -272,7 +272,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the measurements with these settings; other settings have the usual value. "any" stands for all values."""
+    """Return the measurements with these settings; other settings have the usual value. "any" selects all values."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),

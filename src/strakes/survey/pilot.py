@@ -64,7 +64,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot's rates; those of creating and removing files are reduced by ``seconds`` of write-back.
+    """Return the pilot's rates; rates of creating and removing files are reduced by ``seconds`` of write-back.
 
     A slow device may need far longer to write files back than the page cache needs to create them.
     """

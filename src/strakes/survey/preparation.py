@@ -50,8 +50,8 @@ _BESIDE_PHASES_S = (0.0, 0.1)
 _OUTSIZED = 4.0
 # Share of the budget for trials with a time limit, if others have fixed work. With twice, the others get no time.
 _SHARE_BESIDE_OUTSIZED = 0.5
-# Longest phase of a study, in seconds. On CephFS, rates of 2 s scattered between blocks as much (14 %) as rates of
-# 0.9 s (13 %), so longer phases only leave time for fewer blocks.
+# Longest phase of a study, in seconds. On CephFS, rates of 2 s and of 0.9 s scattered
+# alike between blocks (14 and 13 %), so longer phases only leave time for fewer blocks.
 _LONGEST_PHASE_S = 1.0
 
 

@@ -119,7 +119,7 @@ def no_proc() -> EnvironmentLacksError:
     )
 
 
-# File system type -> name of its client's own cache, of which the kernel reports nothing.
+# File system type -> name of its client's own cache, which the kernel does not report.
 _CACHES = {
     "gpfs": "the page pool of its client",
     "wekafs": "the cache of its client",

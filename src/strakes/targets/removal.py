@@ -374,7 +374,7 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 
 
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
-    """Remove the S3 objects that a killed engine noted in a workspace. Yield the prefixes of those that remain."""
+    """Remove the S3 objects that a killed engine noted in a workspace. Yield the prefixes of objects that remain."""
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         import json
 

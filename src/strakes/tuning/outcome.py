@@ -89,7 +89,7 @@ class TuningOutcome:
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: those of the final comparison or, without these, all."""
+        """Return the successful trials of a setting: from the final comparison or, without one, all."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own

@@ -19,7 +19,7 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow if its service time is this multiple of its peers' and of its own usual level. Twice is normal.
+# A target is slow if its service time is this multiple of its peers' and of its usual level. Twice is normal.
 TIMES = 3.0
 # Minimum service time of a slow target in seconds. Shorter times vary more than threefold by caches and interrupts.
 _LEAST_S = 0.001

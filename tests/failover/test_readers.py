@@ -264,3 +264,9 @@ def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None
     assert service.replicated == ("home",) and service.nodes == ("nfs1", "nfs2") and service.addresses
     assert all(node.bmc.address for node in model.cluster.nodes)
     assert any("cluster.toml" in text for text in model.assumed)
+
+
+def test_parameters_that_a_rule_chooses_are_read() -> None:
+    text = "primitive ip ocf:heartbeat:IPaddr2 params nic=eth1 params rule #cluster-name eq a ip=10.0.0.1 op monitor\n"
+    (address,) = Cib(read_crm(text).text, "cib.xml").primitives
+    assert address.values == {"nic": "eth1", "ip": "10.0.0.1"}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib_builder import CibBuilder, Term, read_words
@@ -56,9 +57,7 @@ def joined_lines(text: str) -> list[str]:
 _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16  # The size of the expanded script grows in proportion to this number of words.
 # Assignment of a variable, with or without quotes, or of an array in parentheses.
-_ASSIGNMENT = re.compile(
-    r"""(?m)(?:^|;)[ \t]*(?:export[ \t]+)?(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)"""
-)
+_ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
 # Reference to a variable, maybe with a pattern to remove from the beginning (#) or end (%) of its value.
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
 # Comment or quoted text, or a semicolon that ends a command.
@@ -68,14 +67,15 @@ _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]
 def expanded(script: str) -> str:
     """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled.
 
-    >>> expanded("A=x\\nfor n in $A yz; do pcs ${n#y}; done")
-    'A=x\\n pcs x\\n pcs z'
+    >>> expanded("export A=x B=yz\\nfor n in $A $B; do pcs ${n#y}; done")
+    'export A=x B=yz\\n pcs x\\n pcs z'
     """
     if len(script) > _MOST_EXPANDED_BYTES:
         return script
     lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
     own = re.findall(r"\bfor (\w+) in\b", lines)
-    known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(script) if name not in own}
+    apart = re.sub(r"(?m)^[ \t]*export\s.*", lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
+    known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
     # Variable, words and lines of each open loop, the innermost last. The lines of while loops are left out.
     loops = [("", [""], list[str]())]
     for line in _with_values(lines, known).splitlines():
@@ -154,7 +154,9 @@ def _node(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
-    builder.primitive(words[0], words[1], read_words(words[2:], _BLOCKS)).tag = tag
+    # A rule may choose between sets of parameters. The last set is read, as if its rule applied.
+    rest = [word for before, word in pairwise(words[1:]) if (before, word) != ("params", "rule")]
+    builder.primitive(words[0], words[1], read_words(rest, _BLOCKS)).tag = tag
 
 
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:

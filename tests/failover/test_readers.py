@@ -270,3 +270,19 @@ def test_parameters_that_a_rule_chooses_are_read() -> None:
     text = "primitive ip ocf:heartbeat:IPaddr2 params nic=eth1 params rule #cluster-name eq a ip=10.0.0.1 op monitor\n"
     (address,) = Cib(read_crm(text).text, "cib.xml").primitives
     assert address.values == {"nic": "eth1", "ip": "10.0.0.1"}
+
+
+def test_a_resource_stacked_on_another_one_may_be_promoted_on_its_nodes(tmp_path: Path) -> None:
+    need("crm_simulate")
+    (tmp_path / "drbd.conf").write_text(
+        "resource r { disk { fencing resource-and-stonith; } on a { address 10.0.0.1:1; } on b { address 10.0.0.2:1; } }\n"
+        "resource u { stacked-on-top-of r { address 10.0.1.1:1; } on c { address 10.0.1.2:1; } }\n"
+    )
+    (tmp_path / "crm.txt").write_text(
+        "node a\nnode b\nprimitive low ocf:linbit:drbd params drbd_resource=r\nprimitive up ocf:linbit:drbd params"
+        " drbd_resource=u\nms low-m low meta clone-max=2 promoted-max=1\nms up-m up meta clone-max=1 clone-node-max=1\n"
+        "colocation c inf: up-m low-m:Promoted\norder o inf: low-m:promote up-m:start\n"
+    )
+    assert not [
+        one.where for one in findings(read_plan(tmp_path))[0] if one.rule in ("runs-nowhere", "no-replication-fencing")
+    ]

@@ -147,7 +147,8 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     replicated = dict.fromkeys(one.values.get("drbd_resource", "") for one in parts if one.is_drbd)
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
-    hosts = [{host.name for host in drbd[name].hosts} for name in replicated if name in drbd]
+    near = [drbd[name] for name in replicated if name in drbd and not drbd[name].is_for_a_distance]
+    hosts = [{host.name for host in resource.hosts} for resource in near]
     forbidden = {
         node
         for location in cib.locations

@@ -107,8 +107,6 @@ class Timeline:
 
 
 class _Wait(NamedTuple):
-    """Interval between two answers to a client."""
-
     began_s: float
     ended_s: float
     asking_s: float  # seconds with a pending request

@@ -67,14 +67,15 @@ _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]
 def expanded(script: str) -> str:
     """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled.
 
-    >>> expanded("export A=x B=yz\\nfor n in $A $B; do pcs ${n#y}; done")
-    'export A=x B=yz\\n pcs x\\n pcs z'
+    >>> expanded("A=x B=yz\\nfor n in $A $B; do pcs ${n#y}; done")
+    'A=x B=yz\\n pcs x\\n pcs z'
     """
     if len(script) > _MOST_EXPANDED_BYTES:
         return script
     lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
     own = re.findall(r"\bfor (\w+) in\b", lines)
-    apart = re.sub(r"(?m)^[ \t]*export\s.*", lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
+    several = re.compile(r"""(?m)^[ \t]*(?:export\s.*|\w+=[^"'\n]*)$""")
+    apart = several.sub(lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
     known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
     # Variable, words and lines of each open loop, the innermost last. The lines of while loops are left out.
     loops = [("", [""], list[str]())]

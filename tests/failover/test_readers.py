@@ -284,5 +284,5 @@ def test_a_resource_stacked_on_another_one_may_be_promoted_on_its_nodes(tmp_path
         "colocation c inf: up-m low-m:Promoted\norder o inf: low-m:promote up-m:start\n"
     )
     assert not [
-        one.where for one in findings(read_plan(tmp_path))[0] if one.rule in ("runs-nowhere", "no-replication-fencing")
+        one.rule for one in findings(read_plan(tmp_path))[0] if one.rule in ("runs-nowhere", "no-replication-fencing")
     ]

@@ -22,21 +22,22 @@ _LOGIN = re.compile(
     )
 )
 # Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
-# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
+# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text. In a quoted
+# value, a quotation mark is written as '"'"'.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CRED(?!IT)|SIGNATURE|PWD|JWT|_(?:PAT|AUTH)(?==))[\w.-]{0,200}=
     |\bsig=|[\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}:\s?)(?!VALUE\b)
-    (?(quote)(?:(?!(?P=quote)).)*|$VALUE)
+    (?(quote)(?:(?!(?P=quote)).)*(?:'"'"'[^']*)*|$VALUE)
     |(?P<option>(?<!\S)(?:
     ["']?--?(?:[\w.-]{0,200}[._-]|s3(?:session)?)?
-    (?:pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|(?:api|access|s3|secret|private)[_-]?key)
-    ["']?\s+
+    (?:pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth|bearer
+    |(?:api|access|s3|secret|private|hmac|storage|encryption)[_-]?key)["']?\s+(?:=\s+)?
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
     |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
     |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?(?!\.\.\.)
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
-    """.replace("$VALUE", r"""(?:'[^']*'|"[^"]*"|[^\s'"]+)"""),
+    """.replace("$VALUE", r"""(?:\$?'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,
 )
 # Secrets in the source of a mount: rclone's NAME,pass=VALUE:, jdbc's ;password=VALUE, {"password": VALUE}, USER%VALUE@.
@@ -107,6 +108,8 @@ def without_secrets(text: str) -> str:
     '--store=https://alerts:9093/... redis://db /scratch'
     >>> without_secrets("sshpass -p secret ssh -p 22 {host} --token=secret 'API_KEY=a secret' mkdir -p /x")
     "sshpass -p ... ssh -p 22 {host} --token=... 'API_KEY=...' mkdir -p /x"
+    >>> without_secrets(shlex.join(["a", "--token=it's b", "-p", "it's c", "d"]))
+    "a '--token=...' -p ... d"
     """
     return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(text))
 

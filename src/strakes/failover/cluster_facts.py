@@ -127,7 +127,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
         program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {
             "the protocol": () if one.is_for_a_distance else one.protocols,
-            "the fencing": () if one.is_for_a_distance else one.fencing,
+            "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
             "unknown resync-after": [
                 text
                 for text in one.all_values("disk", "resync-after")

@@ -147,7 +147,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     replicated = dict.fromkeys(one.values.get("drbd_resource", "") for one in parts if one.is_drbd)
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
-    near = [drbd[name] for name in replicated if name in drbd and not drbd[name].is_for_a_distance]
+    near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near]
     forbidden = {
         node

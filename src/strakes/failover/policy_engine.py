@@ -47,7 +47,7 @@ class PolicyEngine:
         self._setup, self._cib, self._directory = setup, setup.pacemaker, directory
         self._numbers = itertools.count()
         self._limit_s, self._until = limit_s, time.monotonic() + limit_s
-        self._hosts = {d.name: [host.name for host in d.hosts] for d in setup.drbd if not d.is_for_a_distance}
+        self._hosts = {d.name: [at.name for at in d.hosts] for d in setup.drbd if not d.block.all("stacked-on-top-of")}
 
     def steady(self) -> Snapshot:
         """Return the state without failures and outdated DRBD copies. Raises BadInputError for an invalid CIB."""

@@ -49,7 +49,7 @@ Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t
     for (const RankRow& row : ranks) {
         rows.push_back({first + rows.size(), seconds(elapsed(origin, row.start)), seconds(elapsed(origin, row.end)),
                         row.bytes, row.operations, row.errors, seconds(row.slowest), seconds(row.open),
-                        seconds(row.close)});
+                        seconds(row.close), seconds(row.processor.running_ns), seconds(row.processor.runnable_ns)});
     }
     return rows;
 }
@@ -243,8 +243,8 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["origin_unix_s"] = unix_seconds(outcome.timeline, totals.start);
     message["stopped_by"] = stopped_by(tally, outcome.cancelled);
     add_amounts(message, totals);
-    message["columns"] = {"rank",   "start_s",   "end_s",  "bytes",  "operations",
-                          "errors", "slowest_s", "open_s", "close_s"};
+    message["columns"] = {"rank",      "start_s", "end_s",   "bytes",     "operations", "errors",
+                          "slowest_s", "open_s",  "close_s", "running_s", "runnable_s"};
     message["ranks"] = rows_of(tally.rows, 0, totals.start);
     if (tally.rows.size() > 1 && tally.start.begun) message["begun"] = begun_of(tally);
     if (outcome.impact.limits()) message["impact"] = impact_of(outcome.impact, tally.held_ns);

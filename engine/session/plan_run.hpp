@@ -21,6 +21,7 @@
 #include "session/plan_watch.hpp"
 #include "system/buffer.hpp"
 #include "system/placement.hpp"
+#include "system/queries.hpp"
 #include "team/team.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/workload.hpp"
@@ -174,7 +175,10 @@ class PlanRun {
             watch_.take_timeline();
             watch_.begin_timed();
         }
+        const ThreadTimes before = thread_times();
         workload.run(result);
+        const ThreadTimes after = thread_times();
+        result.processor = {after.running_ns - before.running_ns, after.runnable_ns - before.runnable_ns};
         watch_.finish_timed(rank);
         if (result.failure) watch_.raise(Halt::error);
         watch_.progress(rank).at(kWaiting);

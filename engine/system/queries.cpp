@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <ctime>
+#include <fstream>
 #include <string>
 
 namespace strakes {
@@ -15,6 +17,17 @@ namespace strakes {
 std::string host_name() {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+ThreadTimes thread_times() {
+    // The running time in schedstat is updated at clock ticks only, so it misses up to 10 ms.
+    timespec running{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &running);
+    ThreadTimes times{.running_ns = 1'000'000'000ULL * static_cast<std::uint64_t>(running.tv_sec) +
+                                    static_cast<std::uint64_t>(running.tv_nsec)};
+    std::uint64_t ticked_ns = 0;
+    std::ifstream("/proc/thread-self/schedstat") >> ticked_ns >> times.runnable_ns;
+    return times;
 }
 
 std::string path_of(int directory) {

@@ -1,4 +1,4 @@
-// Queries to the system: host name, path of a directory, holes of a file, project quota.
+// Queries to the system: host name, processor time, path of a directory, holes of a file, project quota.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,13 @@
 namespace strakes {
 
 std::string host_name();
+
+// Times of the calling thread. runnable_ns is 0 if the kernel does not count it (/proc/thread-self/schedstat).
+struct ThreadTimes {
+    std::uint64_t running_ns = 0;
+    std::uint64_t runnable_ns = 0;  // ready to run, but waiting for a processor
+};
+[[nodiscard]] ThreadTimes thread_times();
 
 // Return the current absolute path without symbolic links, or an empty string if the kernel reports none.
 [[nodiscard]] std::string path_of(int directory);

@@ -27,6 +27,7 @@ struct RankRow {
     std::uint64_t slowest = 0;
     std::uint64_t open = 0;
     std::uint64_t close = 0;
+    ThreadTimes processor;
 };
 
 struct RankFailure {
@@ -71,7 +72,8 @@ struct Tally : PhaseDetails {
                         .errors = result.failed_operations + (result.failure ? 1 : 0),
                         .slowest = std::max(clock.to_ns(result.slowest), result.slowest_ns),
                         .open = clock.to_ns(result.open),
-                        .close = clock.to_ns(result.close)});
+                        .close = clock.to_ns(result.close),
+                        .processor = result.processor});
         PhaseDetails::add(result);
         data_ns += clock.to_ns(result.data);
         latencies.merge(own);

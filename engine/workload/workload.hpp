@@ -20,6 +20,7 @@
 #include "plan/plan.hpp"
 #include "system/buffer.hpp"
 #include "system/failure.hpp"
+#include "system/queries.hpp"
 #include "team/exchange.hpp"
 #include "team/pace.hpp"
 #include "workload/operation_log.hpp"
@@ -250,6 +251,7 @@ struct RankResult : PhaseDetails {
     std::uint64_t open = 0;
     std::uint64_t close = 0;
     std::uint64_t data = 0;  // time of generating and verifying data
+    ThreadTimes processor;
     std::optional<Failure> failure;
 };
 

@@ -10,6 +10,7 @@ from strakes.base.language import gettext
 from strakes.model.answers import Answer, Claim, Comparison, Mean, Option, Question
 from strakes.model.portrait import Finding, IntervalOf
 from strakes.model.results import Measured, Results
+from strakes.model.sample import Sample
 from strakes.stats import grades
 from strakes.stats.claims import Bound, Judgement, judge
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, Versus
@@ -18,8 +19,10 @@ from strakes.studies.registry import study_named
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
+# Minimum share of processor time used by other programs that causes a warning and a correction of the answers.
+BUSY_CPU_SHARE = 0.25
+
 _CACHED = "from this client's cache"
-_CROWDED = "other programs use the processors, so more processes get a larger share"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
@@ -35,7 +38,9 @@ def _values(option: Option, results: Results) -> dict[int, float]:
 def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
     cells = [results.get(measure) for measure in measures]
     # A rate under a load limit shows the limit, not the file system.
-    return {} if any(map(held_back, cells)) else mean_log_values(cells, mean)
+    if any(map(held_back, cells)):
+        return {}
+    return mean_log_values([_on_idle_processors(cell, results.facts) for cell in cells], mean)
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
@@ -134,15 +139,11 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
     chosen = question.options[answer.chosen]
     against = question.options[answer.versus.level]
     common = _values(chosen, results).keys() & _values(against, results).keys()
-    grade, remark = answer.grade, question.remark
-    if grade != "undecided" and _decided_by_load(question, answer, results):
-        grade, remark = "undecided", gettext("; ").join(filter(None, (remark, gettext(_CROWDED))))
-        answer = replace(answer, versus=replace(answer.versus, grade=grade), within=None)
     return Answer(
         question.id,
         question.study,
         question.title,
-        grade,
+        answer.grade,
         chosen.label,
         chosen.measures[0],
         comparison(answer.versus),
@@ -152,42 +153,38 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
         answer.within,
         question.alike,
         question.advises,
-        remark,
+        question.remark,
     )
 
 
-def _decided_by_load(question: Question, answer: grades.Answer, results: Results) -> bool:
-    settings = [results.get(option.measures[0]).settings.get("ranks") for option in question.options]
-    ranks = [number for number in settings if isinstance(number, int)]
-    if len(ranks) < len(settings) or len(set(ranks)) == 1:
-        return False
-    for versus in answer.others:
-        gain = load_gain(ranks[answer.chosen], ranks[versus.level], results.facts)
-        if answer.grade == "alike":
-            decided = max(gain, 1 / gain) > grades.ALIKE_WITHIN[0]
-        else:
-            least = 1.0 if versus.level == answer.versus.level else 1 / grades.GOOD_ENOUGH
-            decided = gain > 1 and versus.low / gain <= least
-        if decided:
-            return True
-    return False
+def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
+    if cell.is_side or float(facts.get("others_busy") or 0) <= BUSY_CPU_SHARE:
+        return cell
+    power = -1 if cell.lower_is_better else 1
+    seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** power) for one in cell.observations]
+    return replace(cell, observations=tuple(seen))
 
 
-def load_gain(one: float, other: float, facts: Mapping[str, Any]) -> float:
-    """Return the maximum factor by which other programs raise the rate of ``one`` relative to ``other`` processes.
+def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:
+    """Return the factor by which other programs on the processors lengthened a phase.
 
-    A scheduler divides the processors fairly among all running threads, so more processes get a larger share. The
-    factor is the ratio of both shares, divided by their ratio on idle processors.
+    If ``n`` ranks and ``m`` other threads share ``c`` processors equally (egalitarian processor sharing, Kleinrock,
+    1967), the other threads cause the share m / (n + m - c) of the ranks' waiting time. Without them, the phase still
+    takes at least running time / c (utilization law).
 
-    >>> busy = {"cpus": 2, "others_running": 4.0}
-    >>> round(load_gain(16, 2, busy), 2), round(load_gain(16, 1, busy), 2), load_gain(16, 2, {"cpus": 2})
-    (2.4, 2.0, 1.0)
+    >>> rows = [[0, 0.0, 6.0, 1.0, 4.0], [1, 0.0, 5.0, 1.0, 4.0]]
+    >>> sample = Sample("write", columns=["rank", "start_s", "end_s", "running_s", "runnable_s"], ranks=rows, elapsed_s=6)
+    >>> slowdown(sample, {"cpus": 2, "others_running": 4.0}), slowdown(Sample("write"), {"cpus": 2})
+    (3.0, 1.0)
     """
+    waiting_s = sample.column("runnable_s")
+    if not waiting_s or not sample.elapsed_s:
+        return 1.0
+    nodes = max(1, len(sample.nodes))
     cpus, others = float(facts.get("cpus") or 1), float(facts.get("others_running") or 0)
-    nodes = max(1, len(facts.get("nodes") or ()))
-
-    def share(ranks: float, others: float) -> float:
-        return ranks * min(1.0, cpus / (ranks + others))
-
-    one, other = one / nodes, other / nodes
-    return share(one, others) / share(other, others) * share(other, 0) / share(one, 0)
+    excess = len(sample.ranks) / nodes + others - cpus
+    share = min(1.0, others / excess) if excess > 0 else 0.0
+    rows = zip(sample.column("start_s"), sample.column("end_s"), waiting_s, strict=True)
+    alone_s = max(end - start - share * waited for start, end, waited in rows)
+    least_s = sum(sample.column("running_s")) / min(cpus * nodes, len(sample.ranks))
+    return sample.elapsed_s / min(max(alone_s, least_s), sample.elapsed_s)

@@ -34,6 +34,7 @@ from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amount_warnings
+from strakes.survey.analysis_answers import BUSY_CPU_SHARE
 from strakes.survey.analysis_held_back import gave_way, held_back, under_one_limit
 from strakes.survey.analysis_servers import slow_servers
 from strakes.survey.analysis_warning_texts import warning
@@ -44,8 +45,6 @@ from strakes.targets.mountinfo import own_cache
 _SURE_OF_SERVERS = 0.98
 # Reads count as cached if devices or servers read less than this share of the data. Counters may err by 10 %.
 ANSWERED_SHARE = 0.9
-# Warn if other programs used more than this share of processor time.
-BUSY_CPU_SHARE = 0.25
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 # Values that the kernel reads as true (kstrtobool).
 _ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")

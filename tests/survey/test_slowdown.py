@@ -1,0 +1,72 @@
+"""Time spent waiting for a processor while other programs run is no property of the file system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from strakes.model.answers import Answer
+from strakes.model.cell import Cell
+from strakes.model.plan import Phase
+from strakes.model.sample import Sample
+from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.survey.analysis_answers import answers_of, questions_of, slowdown
+from studies.world import context, results_of, visits_of
+
+BUSY: Mapping[str, Any] = {
+    **{"remote": False, "memory_bytes": 1 << 34, "cpus": 2, "others_running": 4.0, "others_busy": 0.99}
+}
+QUIET = {**BUSY, "others_running": 0.0, "others_busy": 0.0}
+COLUMNS = ("rank", "start_s", "end_s", "running_s", "runnable_s")
+
+
+def sample_of(ranks: int, alone_s: float, waiting_s: float) -> Sample:
+    """Return a phase whose ranks need ``alone_s`` alone, and wait ``waiting_s`` for a processor beside others."""
+    end_s = alone_s + waiting_s
+    rows = [[rank, 0.0, end_s, alone_s / ranks, waiting_s] for rank in range(ranks)]
+    return Sample("write", columns=COLUMNS, ranks=rows, elapsed_s=end_s)
+
+
+@given(some.integers(1, 2), some.floats(0.01, 10), some.floats(0, 10))
+def test_a_rank_with_a_processor_of_its_own_would_not_have_waited(ranks: int, alone_s: float, waiting_s: float) -> None:
+    found = slowdown(sample_of(ranks, alone_s, waiting_s), BUSY)
+    assert math.isclose(found, (alone_s + waiting_s) / alone_s, rel_tol=1e-9)
+
+
+@given(some.integers(3, 64), some.floats(0.01, 10), some.floats(0, 10))
+def test_ranks_that_share_processors_wait_for_each_other(ranks: int, alone_s: float, waiting_s: float) -> None:
+    sample = sample_of(ranks, alone_s, waiting_s)
+    assert 1 <= slowdown(sample, BUSY) <= (alone_s + waiting_s) / alone_s + 1e-9
+    assert slowdown(sample, QUIET) == 1.0
+
+
+def of_processes(delay: float, facts: Mapping[str, Any]) -> list[Answer]:
+    """Return the answers if every phase waits for ``delay`` times its own duration, beside equal rates."""
+    cells = [one for one in ProcessesPerNode().cells(context()) if isinstance(one, Cell)]
+
+    def rate(_phase: Phase, ranks: int) -> float:
+        return 1e8 / (1 + delay * (ranks < 3))
+
+    results = results_of(cells, visits_of(cells, rate, 12, 0.01), facts)
+    waited = [
+        replace(
+            cell,
+            observations=tuple(
+                replace(one, sample=sample_of(1, 1.0, delay * (int(cell.settings["ranks"]) < 3)))
+                for one in cell.observations
+            ),
+        )
+        for cell in results.measured
+    ]
+    results = replace(results, measured=tuple(waited))
+    return [one for one in answers_of(questions_of([ProcessesPerNode()], results), results) if one.chosen.isdecimal()]
+
+
+def test_more_processes_are_not_advised_only_because_they_get_more_processor_time() -> None:
+    assert {one.grade for one in of_processes(1.0, QUIET)} == {"sure"}
+    assert {one.grade for one in of_processes(1.0, BUSY)} == {"alike"}

@@ -19,7 +19,11 @@ from strakes.survey.analysis_answers import answers_of, questions_of, slowdown
 from studies.world import context, results_of, visits_of
 
 BUSY: Mapping[str, Any] = {
-    **{"remote": False, "memory_bytes": 1 << 34, "cpus": 2, "others_running": 4.0, "others_busy": 0.99}
+    "remote": False,
+    "memory_bytes": 1 << 34,
+    "cpus": 2,
+    "others_running": 4.0,
+    "others_busy": 0.99,
 }
 QUIET = {**BUSY, "others_running": 0.0, "others_busy": 0.0}
 COLUMNS = ("rank", "start_s", "end_s", "running_s", "runnable_s")

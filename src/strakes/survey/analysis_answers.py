@@ -173,7 +173,8 @@ def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:
     takes at least running time / c (utilization law).
 
     >>> rows = [[0, 0.0, 6.0, 1.0, 4.0], [1, 0.0, 5.0, 1.0, 4.0]]
-    >>> sample = Sample("write", columns=["rank", "start_s", "end_s", "running_s", "runnable_s"], ranks=rows, elapsed_s=6)
+    >>> columns = ["rank", "start_s", "end_s", "running_s", "runnable_s"]
+    >>> sample = Sample("write", columns=columns, ranks=rows, elapsed_s=6.0)
     >>> slowdown(sample, {"cpus": 2, "others_running": 4.0}), slowdown(Sample("write"), {"cpus": 2})
     (3.0, 1.0)
     """

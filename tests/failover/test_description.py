@@ -93,8 +93,8 @@ def test_an_error_in_a_description_is_named_with_its_file(old: str, new: str, sa
         ("oss-pair-san", 'interface = "ib0"', 'interface = "ib0; reboot"', "the name of a network card"),
         ("two-pairs", 'nodes = ["oss1", "oss2"]', 'nodes = ["oss1", "oss3"]', "the two nodes that reach the disks"),
         ("two-pairs", 'nodes = ["oss1", "oss2"]', 'nodes = ["mds1", "mds2"]', "one of mds1, mds2"),
-        ("three-nodes", "quorum_only = true", "quorum_only = false", "a node has nothing to serve"),
-        ("three-nodes", 'drbd = "9"', 'drbd = "9"\nsurvivor = "login1"', "the survivor must be a node that serves"),
+        ("three-nodes", "quorum_only = true", "quorum_only = false", "a node has no target"),
+        ("three-nodes", 'drbd = "9"', 'drbd = "9"\nsurvivor = "login1"', "the survivor must be a node with targets"),
     ],
 )
 def test_a_contradicting_description_is_refused(example: str, old: str, new: str, said: str, tmp_path: Path) -> None:

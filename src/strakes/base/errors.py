@@ -1,4 +1,7 @@
-"""Exceptions that say what failed, where, why, and what to do next. Each class sets the exit status of the command."""
+"""Exceptions that say what failed, where, why, and what to do next.
+
+The class of an exception determines the exit status of the command.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,17 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Texts of errors are cut after this number of characters (50 rows of a terminal), because they may quote long input.
-# Twice the number would fill two screens and hide the beginning of the message.
+# Maximum length of an error's text in characters. It fills 50 lines of a terminal.
 _MOST_CHARACTERS = 4000
-# Number of further characters that are searched for secrets: the end of USER:PASSWORD@ identifies a password.
+# Number of further characters that are searched for secrets: in USER:PASSWORD@, the end identifies the password.
 _MORE_CHARACTERS = 1000
-BROKEN_PIPE_STATUS = 141  # Exit status that shells report for a program ended by SIGPIPE.
+BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 
 
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the known word with the most similar spelling, or "" if none is similar.
+    """Return the known word with the most similar spelling, or an empty text if none is similar.
 
-    A similar word has the same first letter, because prefixes such as "no" reverse the meaning.
+    Both words begin with the same letter, because prefixes such as "no" reverse the meaning.
 
     >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"]), nearest_word("norun", ["run"])
     ('metadata-ops', '')
@@ -28,7 +30,7 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """Return the remedy for an unknown name: the most similar known one, else ``otherwise``, else all known ones.
+    """Return the remedy for an unknown name: the most similar known name, or else ``otherwise`` or all known names.
 
     >>> did_you_mean("transfre", ["files", "transfer"]), did_you_mean("size", ["files", "transfer"])
     ('Did you mean transfer?', 'One of: files, transfer.')
@@ -39,9 +41,10 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: f
 
 
 class StrakesError(Exception):
-    """An error that tells the user what to do next. Passwords and keys are removed from its texts.
+    """An error for the user. Passwords and keys are removed from its texts.
 
-    ``where``: host, rank, path or server. ``why``: often the system's message. ``remedy``: what to try next.
+    ``where``: host, rank, path or server. ``why``: the cause, often a message of the system. ``remedy``: what to try
+    next.
 
     >>> print(BadInputError("DIR is not a directory", where="/etc/passwd", remedy="Give a directory."))
     DIR is not a directory; where: /etc/passwd; next: Give a directory.
@@ -57,7 +60,7 @@ class StrakesError(Exception):
         return "; ".join([self.what, *self._reasons()])
 
     def lines(self) -> list[str]:
-        """Return the error as lines to print."""
+        """Return the lines that the command prints."""
         return [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
 
     def _reasons(self) -> list[str]:
@@ -77,7 +80,7 @@ class MeasurementError(StrakesError):
 
 
 class ServersDeadError(MeasurementError):
-    """The servers of the file system did not answer within the time limit, so the command was ended."""
+    """The servers of the file system did not answer within the time limit."""
 
 
 class BadInputError(StrakesError):
@@ -87,7 +90,7 @@ class BadInputError(StrakesError):
 
 
 class PerhapsDamagedError(BadInputError):
-    """Stored data cannot be read: they are damaged, or strakes has a bug. ``__cause__`` is the original error."""
+    """Stored data cannot be read, because they are damaged or strakes has a bug."""
 
 
 class EnvironmentLacksError(StrakesError):
@@ -97,12 +100,12 @@ class EnvironmentLacksError(StrakesError):
 
 
 class StoppedForOthersError(StrakesError):
-    """The measurement disturbed other users (--neighbour), so it was ended and cleaned up, as after Ctrl-C."""
+    """A measurement with --neighbour disturbed other users and was ended."""
 
     exit_status = 130
 
 
 class InterruptedByUser(StrakesError):
-    """Ctrl-C or SIGTERM ended the command, which has cleaned up."""
+    """Ctrl-C or SIGTERM ended the command."""
 
     exit_status = 130

@@ -1,4 +1,4 @@
-"""Kinds of files that strakes recognises by their beginning, and the commands that read each kind."""
+"""Kinds of files that strakes recognises, and the commands that read each kind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BEGINNING_BYTES = 1 << 16
 
 
 class FileKind(NamedTuple):
-    """A kind of file: its name, the commands that read it, and a pattern that matches the beginning of the file."""
+    """A kind of file. ``pattern`` matches the beginning of such a file."""
 
     name: str
     commands: str
     pattern: str = ""
 
 
-# Kinds of TOML files by the top-level key or table that only this kind has.
+# Top-level key or table that only one kind of TOML file has -> this kind.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Other kinds of files. The first matching pattern decides. Patterns do not match white space across lines, because
-# that would take time proportional to the square of its length.
+# The first matching pattern determines the kind. Patterns do not match white space across lines, because this would
+# take quadratic time.
 OTHER_KINDS = {
     "darshan-parser": FileKind(
         "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"
@@ -58,13 +58,13 @@ OTHER_KINDS = {
         r"(?mi)^[ \t]*\[[ \t]*(?:ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]|^[ \t]*datadir[ \t]*=",
     ),
 }
-# In TOML, the first line that is neither empty nor a comment is a table, or a key with a value.
+# Comments and empty lines, and then a table or a key with a value.
 _BEGINS_TOML = re.compile(r"""(?:[ \t]*(?:#.*)?\r?\n)*+[ \t]*(?:\[|[\w.'"-]+[ \t]*=)""")
 _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return the kind of a file and its key in ``TOML_KINDS`` or ``OTHER_KINDS``, or None for an unknown kind."""
+    """Return the kind of a file and its key in the tables of kinds, or None for an unknown kind."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -79,9 +79,10 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError if a file is of another kind than ``wanted``. The error names the command for that kind.
+    """Raise BadInputError if a file is of another kind than ``wanted``.
 
-    ``name``: the wanted kind in the message. All TOML files are accepted; :func:`read_toml` distinguishes them.
+    ``name``: name of the wanted kind in the message. Any TOML file is accepted, because :func:`read_toml` distinguishes
+    them.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

@@ -1,8 +1,8 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
-Every path is resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Links of this user and
-of root are followed; a link of another user raises PlantedFileError. Files in stores ("kept" files) must be regular,
-and are never opened through a symbolic link. On a FUSE mount of another user, all files count as files of that user.
+Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
+followed if they belong to this user or root. A file in the store ("kept" file) must be a regular file. On a FUSE mount
+of another user, all files count as files of that user.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import BinaryIO
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 
 _PIECE_BYTES = 1 << 20
-# O_PATH works without read permission for the directories of a path; O_DIRECTORY triggers automounts.
+# O_PATH works without read permission. O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FUSE = 0x65735546  # Type of FUSE file systems in statfs(2).
-_MOST_LINKS = 40  # Maximum number of links in a path, as in the kernel (path_resolution(7)).
+# Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
+_FUSE, _MOST_LINKS = 0x65735546, 40
 
 
 class PlantedFileError(PermissionError):
@@ -36,11 +36,11 @@ class PlantedFileError(PermissionError):
 
 
 def default_root() -> Path:
-    """Return the directory of the store: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
+    """Return the directory of the store: $STRAKES_STORE, $XDG_DATA_HOME/strakes or ~/.local/share/strakes."""
     if chosen := os.environ.get("STRAKES_STORE"):
         return Path(chosen).expanduser().absolute()
     data_home = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(data_home):  # The XDG specification says to ignore relative paths.
+    if os.path.isabs(data_home):  # XDG: ignore relative paths.
         return Path(data_home) / "strakes"
     try:
         return Path.home() / ".local" / "share" / "strakes"
@@ -51,7 +51,7 @@ def default_root() -> Path:
 
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
-    """Close the descriptor at the end of a ``with`` block. Ignore errors of close(), which report failed servers."""
+    """Close the descriptor at the end of a ``with`` block, and ignore errors."""
     try:
         yield descriptor
     finally:
@@ -60,16 +60,17 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def owner_of(descriptor: int) -> int:
-    """Return the id of the user who controls an open file: its owner or, on FUSE mounts of other users, the mounter.
+    """Return the id of the user who controls an open file: its owner, or on FUSE mounts the mounting user.
 
-    A FUSE server can invent owners, so only servers of this user and root are trusted. Return -1 after an unmount.
+    A FUSE server can report any owner. Only servers of this user and root are believed. Return -1 after an unmount.
     """
     import ctypes
 
     status = os.fstat(descriptor)
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
-    about = (ctypes.c_long * 32)()  # larger than a struct statfs, whose first member is the type (statfs(2))
-    # Only root can mount FUSE file systems with a device (fusermount3(1)). A FUSE server can refuse fstatfs().
+    about = (ctypes.c_long * 32)()  # more than sizeof(struct statfs); its first member is f_type (statfs(2))
+
+    # FUSE mounts with a block device need root (fusermount3(1)). A FUSE server can refuse fstatfs().
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid
@@ -82,10 +83,10 @@ def owner_of(descriptor: int) -> int:
 
 
 def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
-    """Return a descriptor of a directory. ``make``: mode of missing directories to create; 0: create none.
+    """Return a descriptor of a directory. ``make``: create missing directories with this mode, if it is not 0.
 
-    Raises PlantedFileError if the path contains a link of another user. With ``guarded``, also raises it if another
-    user owns a directory of the path or can replace its files. Raises OSError if the directory cannot be opened.
+    Raises PlantedFileError for a symbolic link of another user and, with ``guarded``, for a directory in which another
+    user can replace files. Raises OSError for other failures.
     """
     with _directory(path, make=make, guarded=guarded) as directory:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
@@ -98,7 +99,7 @@ def make_directory(path: Path) -> None:
 
 
 def make_new_directory(path: Path) -> None:
-    """Create a directory with mode 0700. Raises FileExistsError if the name exists, else OSError."""
+    """Create a directory with mode 0700. Raises OSError, also if the directory exists."""
     with _directory(path.parent) as parent:
         os.mkdir(path.name, 0o700, dir_fd=parent)
         _sync(parent)
@@ -106,8 +107,7 @@ def make_new_directory(path: Path) -> None:
 
 @contextmanager
 def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[int]:
-    """Yield an O_PATH descriptor of a directory, for calls with ``dir_fd``. See :func:`open_directory`."""
-    # In a user namespace, the machine's root user has another number: the owner of "/".
+    # In a user namespace, the machine's root user has another number, which is the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
@@ -172,7 +172,6 @@ def _step(part: str, directory: int, *, make: int) -> int:
 
 
 def _target(link: int, trusted: Collection[int], part: str) -> str:
-    """Return the target of an open link, and close the link. Raises PlantedFileError if the owner is not trusted."""
     with closing(link):
         owner = owner_of(link)
         if owner not in trusted:
@@ -186,10 +185,10 @@ def _sync(directory: int) -> None:
 
 
 def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
-    """Return a descriptor of a file in a store. ``flags``: as for open(2). ``mode``: permissions of a new file.
+    """Return a descriptor of a file in the store. ``flags``: as for open(2). ``mode``: permissions of a new file.
 
-    Raises PlantedFileError if the file is a symbolic link, pipe or device or, when opened for writing, has several hard
-    links or belongs to another user. Raises OSError if the file cannot be opened.
+    Raises PlantedFileError for a symbolic link, pipe or device. For writing, also raises it for a file of another user
+    or with several hard links. Raises OSError for other failures.
     """
     with _directory(path.parent) as directory:
         return _open_at(path, flags, mode, directory)
@@ -221,7 +220,7 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
 
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Overwrite a file in place. Readers may see a part of the content. Raises the errors of :func:`open_kept`."""
+    """Overwrite a file in the store, but not atomically. Raises the errors of :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         os.fchmod(file.fileno(), mode)
@@ -229,27 +228,27 @@ def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
 
 
 def write_kernel_file(path: Path, text: str) -> None:
-    """Write to a file in /proc or /sys, without creating or truncating it. Raises the errors of :func:`open_kept`."""
+    """Write to an existing file in /proc or /sys. Raises the errors of :func:`open_kept`."""
     with closing(open_kept(path, os.O_WRONLY)) as descriptor:
         os.write(descriptor, os.fsencode(text))
 
 
 def replace_kept(path: Path, content: bytes) -> None:
-    """Replace a file atomically: after a crash, it has the old or the new content. Raises OSError."""
+    """Replace a file in the store atomically. Raises OSError."""
     with _directory(path.parent) as directory:
         _replace(path.name, content, 0o600, directory)
         _sync(directory)
 
 
 def create_kept(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Create a file with its content atomically. Raises FileExistsError if the name exists, else OSError."""
+    """Create a file in the store atomically. Raises FileExistsError if the name exists, or another OSError."""
     with _directory(path.parent) as directory, _fresh(content, mode, directory) as fresh:
         os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
         _sync(directory)
 
 
 def move_kept(path: Path, target: Path) -> None:
-    """Rename a file; the new name survives a crash. Raises OSError."""
+    """Rename a file in the store durably. Raises OSError."""
     with _directory(path.parent) as source, _directory(target.parent) as directory:
         os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=directory)
         _sync(source)
@@ -257,22 +256,25 @@ def move_kept(path: Path, target: Path) -> None:
 
 
 def remove_kept(path: Path) -> None:
-    """Remove a file if it exists. Raises OSError for other failures."""
+    """Remove a file in the store, if it exists. Raises OSError."""
     with suppress(FileNotFoundError), _directory(path.parent) as directory:
         os.unlink(path.name, dir_fd=directory)
 
 
 def read_kept(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file in a store. Raises BadInputError if too large, and errors of :func:`open_kept`."""
+    """Return the content of a file in the store.
+
+    Raises BadInputError for a file that is too large, and the errors of :func:`open_kept`.
+    """
     with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
         return read_whole(file, path, most_bytes)
 
 
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
-    """Open a file that only this user controls, because strakes acts on its content with this user's rights.
+    """Open a file that only this user can write. ``what``: name of the file in messages.
 
-    Raises BadInputError if the file or its directory belongs to another user or is writable for others, or if the file
-    has several hard links. ``what``: the file's name in the message. Raises OSError if it cannot be opened.
+    Raises BadInputError for a file with several hard links, and if another user owns or may write the file or its
+    directory. Raises OSError for other failures.
     """
     user = os.geteuid()
     with _directory(path.parent) as directory:
@@ -298,10 +300,7 @@ def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading. Do not block if the path is a pipe.
-
-    Raises BadInputError for a pipe, device or directory, OSError if the path cannot be opened.
-    """
+    """Open a regular file for reading. Raises BadInputError for other files, OSError if it cannot be opened."""
     return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), path)
 
 
@@ -316,14 +315,13 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
-    """Return the content of an open file. Raises BadInputError if it is too large or would block, OSError."""
+    """Return the content of an open file. Raises BadInputError for an endless or too large file, and OSError."""
     content = bytearray()
-    # Files in /proc have a size of 0. Data that are appended during the read are ignored.
+    # Files in /proc have a size of 0, and reading them may block.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
         piece = file.read(size - len(content) if size else _PIECE_BYTES)
         if piece is None:
-            # The read would block, as for some files in /proc.
             raise BadInputError("the file never ends", where=str(path), remedy="Copy the content to a file.")
         if not piece:
             return bytes(content)
@@ -334,8 +332,8 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
     """Return the content of a regular file.
 
-    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read. ``what``,
-    ``remedy``: texts of the error if it cannot be read.
+    Raises BadInputError if the file is not regular, is too large, or cannot be read. ``what`` and ``remedy`` are the
+    texts of the error if it cannot be read.
     """
     try:
         with open_regular(path) as file:
@@ -345,9 +343,9 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
 
 
 def read_below(root: Path, name: str, most_bytes: int) -> bytes:
-    """Return the content of a file below ``root``. Links cannot lead outside (as with RESOLVE_IN_ROOT in openat2(2)).
+    """Return the content of a file below ``root``. Symbolic links lead to files below ``root`` only.
 
-    Raises BadInputError if the file is not regular, is larger than ``most_bytes``, or cannot be read.
+    Raises BadInputError if the file is not regular, is too large, or cannot be read.
     """
     path = root / name
     try:
@@ -359,8 +357,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # Descriptors of the directories from ``root`` to the current one. ".." is never opened but pops the last
-    # descriptor, because the owner could move the current directory outside of ``root``.
+    # Open directories from ``root`` down. ".." closes the last one, because its parent may have changed (openat2(2)).
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0
@@ -392,7 +389,7 @@ def _open_below(root: Path, name: str) -> int:
 
 
 def real_path(path: Path) -> Path:
-    """Return the path without symbolic links, or the absolute path if it changes during the look-up."""
+    """Return the path without symbolic links. If they cannot be resolved, return the absolute path."""
     try:
         return Path(os.path.realpath(path))
     except OSError:
@@ -402,7 +399,7 @@ def real_path(path: Path) -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file atomically and keep its mode. Raises OSError.
 
-    Links of this user and of root are followed; a link or a pipe of another user is replaced.
+    Symbolic links are followed if they belong to this user or root. Links and pipes of other users are replaced.
     """
     for _ in range(_MOST_LINKS):
         with _directory(path.parent) as directory:
@@ -410,14 +407,14 @@ def write_whole(path: Path, content: bytes) -> None:
         if target is None:
             return
         path = path.parent / target
-    with _directory(path.parent) as directory:  # The links form a loop, so replace the last link.
+    with _directory(path.parent) as directory:
         _replace(path.name, content, None, directory)
 
 
 def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
-    """Replace a file below a directory atomically, and create missing directories. Raises OSError.
+    """Replace a file below a directory atomically. Missing directories are created. Raises OSError.
 
-    Links below ``top`` are never followed, even if they belong to root.
+    Symbolic links below ``top`` are never followed.
     """
     *parents, last = PurePosixPath(name).parts
     with (
@@ -428,10 +425,7 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
-    """Write a file, or return the target if the name is a link that can be trusted.
-
-    The name is looked up once, because the owner of the directory could replace the file between two look-ups.
-    """
+    """Write a file, or return the target if the name is a trusted symbolic link."""
     try:
         found = os.open(name, _LINK, dir_fd=directory)
     except FileNotFoundError:
@@ -446,9 +440,9 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # A link /proc/PID/fd/N must be opened by its name, because the file behind it may have no path.
+        # The file behind /proc/PID/fd/N may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
-        # With O_NONBLOCK, a pipe without a reader is an error (ENXIO) instead of an endless wait.
+        # O_NONBLOCK: a pipe without a reader is an error (ENXIO), not an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with os.fdopen(os.open(way[0], flags, dir_fd=way[1]), "wb") as file:
             os.set_blocking(file.fileno(), True)
@@ -470,7 +464,6 @@ def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            # Use the descriptor, because the owner of the directory could have replaced the name by a link.
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         yield name

@@ -1,7 +1,4 @@
-"""Escape untrusted text: names of files, servers and users, and results of other tools.
-
-Such text must pass one of these functions before it is shown, or written to a shell command or a CSV cell.
-"""
+"""Escape text from outside, such as names of files and servers, and remove passwords from it."""
 
 from __future__ import annotations
 
@@ -11,19 +8,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-# Spreadsheets evaluate cells that begin with these characters. East Asian versions also accept the full-width forms.
+# First characters of cells that spreadsheets evaluate, some of them full-width.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# USER:PASSWORD@ in an address without a scheme, such as the source of a mount. After two slashes, the password can
-# contain a slash. Lengths are limited to bound the matching time.
+# USER:PASSWORD@ without a scheme before it. The limits of length bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
-# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text. In a quoted
-# value, a quotation mark is written as '"'"'.
+# Value after the name of a secret, such as API_KEY=VALUE. Up to five digits after -p are a port. The limits of length
+# bound the matching time. Inside single quotes, shells write a single quote as '"'"'.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CRED(?!IT)|SIGNATURE|PWD|JWT|_(?:PAT|AUTH)(?==))[\w.-]{0,200}=
@@ -40,19 +35,19 @@ _SECRET = re.compile(
     """.replace("$VALUE", r"""(?:\$?'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*"|[^\s'"]+)"""),
     re.IGNORECASE | re.VERBOSE,
 )
-# Secrets in the source of a mount: rclone's NAME,pass=VALUE:, jdbc's ;password=VALUE, {"password": VALUE}, USER%VALUE@.
+# Secrets in the source of a mount: NAME,pass=VALUE: (rclone), ;password=VALUE (jdbc), {"password": VALUE}, USER%VALUE@.
 _SOURCE_SECRET = re.compile(
     r"""((?:^|[,;&{\s"'])(?:[a-z0-9]{1,50}[_-]){0,3}(?:pass|password|passwd|passphrase|pwd?|secret|token|secret_?key)["']?
     \s*[=:]\s*)(?!//)(?:"[^"]*"|'[^']*'|[^\s,;&"'])+|((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Name of a parameter whose value is a secret, and names that hold a path or a program instead.
+# Parts of the names of parameters that hold a secret, and ends of names that hold a path or a program instead.
 _SECRET_NAME = re.compile(r"pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|[_-](?:auth|pat)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
 
 
 def for_terminal(text: object) -> str:
-    r"""Return the text as one line. Escape characters that control a terminal or change the reading direction.
+    r"""Return the text as one line with all invisible characters escaped.
 
     >>> print(for_terminal("a\x1b[31mb\nc\u202e"))
     a\x1b[31mb\nc\u202e
@@ -61,7 +56,7 @@ def for_terminal(text: object) -> str:
 
 
 def escaped(text: str, kept: str = "\n\r\t") -> str:
-    r"""Return the text with invisible characters escaped, except the characters in ``kept``.
+    r"""Return the text with invisible characters escaped, except those in ``kept``.
 
     >>> escaped("a\x1b[31m\u202e\udcff\n")
     'a\\x1b[31m\\u202e\\udcff\n'
@@ -75,7 +70,7 @@ def escaped(text: str, kept: str = "\n\r\t") -> str:
 
 
 def for_shell(line: str) -> str:
-    """Return a command line with quoted words: a single command without substitution or redirection.
+    """Return a command line quoted as one command, without substitution or redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"
@@ -88,7 +83,7 @@ def for_shell(line: str) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    r"""Return the words quoted as a command line for bash. Escape invisible characters and invalid bytes.
+    r"""Return the words quoted for bash, with invisible characters and invalid bytes escaped.
 
     >>> print(shell_line(["rm", "a b", "new\nline", "bad\udcff'"]))
     rm 'a b' $'new\x0aline' $'bad\xff\''
@@ -102,7 +97,7 @@ def _quoted_bytes(word: bytes) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text without values of secret names (password, token, key). Shorten URLs to scheme and host.
+    """Return the text with passwords, tokens and keys replaced by dots, and URLs cut after the host.
 
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
@@ -115,7 +110,7 @@ def without_secrets(text: str) -> str:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a parameter with this name and value holds a secret. Paths of keys and time-outs do not.
+    """Return whether a parameter holds a secret. Paths of keys and numeric tokens hold none.
 
     >>> is_secret("passwd", "17"), is_secret("ssh_key", "/etc/key"), is_secret("token", "3000")
     (True, False, False)
@@ -128,7 +123,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def source_without_secrets(source: str) -> str:
-    """Return the source of a mount without user, password and query. Other text after a "=" is kept: usually a path.
+    """Return the source of a mount without user, password and query.
 
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
@@ -144,7 +139,7 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # A password can contain a slash or an @, which makes the host unknown.
+    # A password can contain @ or a slash, so the host is unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 
@@ -154,19 +149,19 @@ def shown_command(words: Sequence[str]) -> str:
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the command line of this process, without secrets, to store and to show it."""
+    """Return the command line of this process without secrets."""
     return ("strakes", *map(without_secrets, sys.argv[1:]))
 
 
 def for_csv(value: object) -> object:
-    """Return the value for a CSV cell, safe from evaluation as a formula by spreadsheets. Numbers stay numbers.
+    """Return the value for a CSV cell. Texts that spreadsheets would evaluate as a formula are quoted.
 
     >>> for_csv("=1+1"), for_csv(-1.5)
     ("'=1+1", -1.5)
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip leading white space and invisible characters. CSV is UTF-8, but file names need not be.
+    # Some spreadsheets skip leading white space and invisible characters.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
-    text = escaped(value, kept="\n\t")  # Some programs end a row at a carriage return.
+    text = escaped(value, kept="\n\t")
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

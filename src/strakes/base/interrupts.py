@@ -1,4 +1,4 @@
-"""Defer interrupts until a newly created file or process is recorded for removal."""
+"""Delay interrupts until a new file or process has been recorded for removal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# SIGALRM is the signal of the watchdog (runs/watchdog.py).
+# The watchdog sends SIGALRM (runs/watchdog.py).
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Delay signal handlers until the end of a ``with`` block. Python runs handlers only in the main thread."""
+    """Delay signal handlers until the end of a ``with`` block. In threads, which run no handlers, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

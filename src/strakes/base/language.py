@@ -1,4 +1,4 @@
-"""The language of this process: chosen by --language or the environment, English by default."""
+"""The language of this process, English by default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # The first variable that is set decides (locale(7)).
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # In order of precedence (locale(7)).
 _chosen = [ENGLISH]
 
 
@@ -36,7 +36,7 @@ def current() -> str:
 
 @contextmanager
 def english() -> Iterator[None]:
-    """Use English until the end of a ``with`` block, for example for a document that programs read."""
+    """Use English until the end of a ``with`` block."""
     before = current()
     choose(ENGLISH)
     try:
@@ -46,7 +46,7 @@ def english() -> Iterator[None]:
 
 
 def gettext(message: str, **values: object) -> str:
-    """Return the translation of an English message, or the message if it has none. ``values`` fill its fields.
+    """Return the translation of an English message, with ``values`` in its fields. Untranslated messages stay English.
 
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'
@@ -58,7 +58,7 @@ def gettext(message: str, **values: object) -> str:
 
 
 def _joined(text: str, values: Mapping[str, object]) -> str:
-    """Return a translation without the blanks around fields whose values begin or end with a wide character.
+    """Return a translation without blanks between wide characters and the values of its fields.
 
     >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
     '写 {size} 的{what}时'
@@ -72,7 +72,8 @@ def _joined(text: str, values: Mapping[str, object]) -> str:
 
 
 def ngettext(one: str, several: str, count: int, **values: object) -> str:
-    """Return the singular (``one``) or plural (``several``) of a message, with ``count`` as the value of ``{count}``.
+    """Return the translation of a message in singular (``one``) or plural (``several``). ``{count}`` becomes the
+    number.
 
     >>> ngettext("{count} run", "{count} runs", 1), ngettext("{count} run", "{count} runs", 2000)
     ('1 run', '2,000 runs')

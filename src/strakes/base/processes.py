@@ -1,4 +1,4 @@
-"""Start modules of strakes as processes. Find processes, and identify them by their start time."""
+"""Start modules of strakes as processes, and find and identify processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _STARTED_BY = "STRAKES_STARTED_BY"
-# The bit of SIGKILL in SigPnd, the mask of pending signals (proc_pid_status(5)).
+# Bit of SIGKILL in the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
 # Kernel functions in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
@@ -38,11 +38,11 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
 def secure_environment() -> None:
-    """Clean the environment, so that no program reads or runs files of other users.
+    """Change environment variables that could make programs read or run files of other users.
 
-    PATH loses relative directories. If others can write to HOME, it becomes the home directory of the effective user;
-    the store is not moved. CEPH_CONF is set, because tools of Ceph also search the current directory. TMPDIR becomes a
-    directory whose files others cannot replace. If TZ is a day or more away from UTC, it becomes UTC.
+    Relative directories are removed from PATH. HOME and TMPDIR become directories in which others cannot replace files.
+    CEPH_CONF is set, because Ceph's tools search the current directory otherwise. TZ becomes
+    UTC if its offset is a day or more.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"
@@ -70,10 +70,6 @@ def secure_environment() -> None:
 
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
-    """Return whether a directory and its parents belong to this user or root, and nobody else can write to them.
-
-    Parents with the sticky bit may be writable for others. With ``sticky``, this also applies to the directory.
-    """
     try:
         directory = open_directory(Path(path), guarded=True)
     except OSError:
@@ -84,13 +80,13 @@ def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Return the exit status of a child as soon as it ends. ``Popen.wait`` with a timeout polls every 50 ms.
+    """Return the exit status of a child without a polling delay.
 
     Raises subprocess.TimeoutExpired after ``timeout_s`` seconds.
     """
     try:
         ended = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):  # pidfd_open(2) needs Linux 5.3 and a child that was not reaped.
+    except (AttributeError, OSError):  # pidfd_open(2) needs Linux 5.3.
         return child.wait(timeout_s)
     with closing(ended):
         poll = select.poll()
@@ -100,28 +96,28 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 def engine_path() -> Path:
-    """Return the path of the engine: $STRAKES_ENGINE if set, else the engine inside the package."""
+    """Return the path of the engine: $STRAKES_ENGINE, or the engine inside the package."""
     if chosen := os.environ.get("STRAKES_ENGINE"):
         return Path(chosen)
-    # An editable installation has one directory for the sources and another one for the built engine.
+    # An editable installation has separate directories for the sources and the built engine.
     places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
     return next(filter(Path.exists, places), places[0])
 
 
 def python_module(module: str, *words: str) -> list[str]:
-    """Return a command that runs a module of strakes and never imports from the current directory.
+    """Return a command that runs a module of strakes.
 
-    ``python -m`` searches the current directory first, where another user may have planted code.
+    Unlike ``python -m``, it imports nothing from the current directory, where another user may have planted code.
     """
     module_file = Path(__file__).resolve()
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # -I ignores the user's site directory, so use -P if strakes is installed there.
+    # Python's option -I also ignores the user's site directory.
     isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Return the words of a command given as an option. Raises BadInputError for unbalanced quotes or no words."""
+    """Return the words of a command in an option. Raises BadInputError for unbalanced quotes and for no words."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -133,10 +129,7 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 
 
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
-    """Yield the process id and arguments of each process of this user or of root that runs a program.
-
-    Processes of other users, also those of setuid programs, are ignored: names and arguments can be false.
-    """
+    """Yield the process id and arguments of each process that runs a program for this user or root."""
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
         with suppress(OSError):
             words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
@@ -147,22 +140,21 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether all user ids of a process, a directory in /proc, belong to this user or to root."""
+    """Return whether all user ids of a process are those of this user or root. ``process``: directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 
 
 def process_start(pid: int) -> int | None:
-    """Return the start of a process in clock ticks since boot (proc_pid_stat(5), field 22), or None if it has ended."""
+    """Return the start time in clock ticks since boot (proc_pid_stat(5)), or None if the process has ended."""
     fields = _fields(pid)
-    # Zombies count as ended.
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
-    """Return whether a process in a container still runs. ``pid``: its number in ``namespace`` (``pid:[...]``).
+    """Return whether a process in a container still runs. ``pid``: its number in its PID namespace.
 
-    ``started``: its :func:`process_start`, which identifies the process if its namespace cannot be read.
+    ``namespace``: that namespace, as in ``pid:[4026531836]``. ``started``: start time of the process.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
         own = re.search(r"^NSpid:.*\s(\d+)$", _proc_text(number, "status"), re.MULTILINE)
@@ -178,14 +170,14 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return the environment variable by which :func:`commands_of` finds the commands that a process started."""
+    """Return an environment variable with which a process marks the commands that it starts."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
 def commands_of(pid: int, started: int) -> tuple[int, ...]:
-    """Return the process ids of the running commands that a process marked by :func:`mark_of`.
+    """Return the ids of the running processes that a process has marked with :func:`mark_of`.
 
-    Other users can put the mark into their own processes, so only those of this user and of root count.
+    Processes of other users are ignored, because the mark can be copied.
     """
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
     left = []
@@ -198,7 +190,7 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:
-    """Return the process ids of all descendants of a process, in ascending order.
+    """Return the sorted ids of all descendants of a process.
 
     >>> os.getpid() in descendants_of(os.getppid())
     True
@@ -213,9 +205,7 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return thread id -> number of waits so far, for threads in an uninterruptible wait in the kernel.
-
-    A killed process can have waiting threads although it is shown as ended.
+    """Return thread id -> number of context switches, for threads that wait in the kernel.
 
     >>> kernel_waits(os.getpid())
     {}
@@ -227,14 +217,14 @@ def kernel_waits(pid: int) -> dict[int, int]:
             status = dict(line.split(":", 1) for line in _proc_text(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # Some waits for a server are shown as interruptible until a signal arrives.
+            # Some waits for a server are shown as interruptible (state S).
             if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_proc_text(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits
 
 
 def wait_in_words(pid: int, thread: int) -> str:
-    """Return a text that names the program of a process and the kernel function in which a thread waits."""
+    """Return a text with the program of a process, and the kernel function in which a thread waits."""
     program = _proc_text(str(pid), "comm").strip() or "unknown"
     function = _proc_text(f"{pid}/task/{thread}", "wchan").strip()
     told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"
@@ -253,5 +243,5 @@ def _fields(pid: int | str) -> list[str]:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return []
-    # The second field, the program's name in parentheses, can contain any character.
+    # The second field is the program's name in parentheses, with any characters.
     return text.rpartition(")")[2].split()

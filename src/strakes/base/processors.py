@@ -1,4 +1,4 @@
-"""Use of this machine's processors, from /proc/stat."""
+"""Use of this machine's processors by other programs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-# Sampling time in seconds: 30 kernel ticks of 10 ms, too short for a user to notice.
-_LOOK_S = 0.3
-_SAMPLES = 30  # Number of samples of the running threads. The variance of their mean is proportional to 1 / samples.
+# Time of the measurement in seconds: 30 kernel ticks of 10 ms.
+_LOOK_S, _SAMPLES = 0.3, 30
 
 
 class OtherPrograms(NamedTuple):
-    """Load by other programs. ``share``: of processor time (0 to 1). ``running``: mean number of running threads."""
+    """Load by other programs. ``share``: share of processor time (0 to 1). ``running``: mean number of running
+    threads.
+    """
 
     share: float
     running: float
 
 
 def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> OtherPrograms | None:
-    """Return the processor load by other programs, measured for ``look_s`` seconds, or None if unknown.
+    """Return the load by other programs during ``look_s`` seconds, or None if it cannot be measured.
 
     >>> seen = other_programs(look_s=0.05)
     >>> seen is None or (0 <= seen.share <= 1 and seen.running >= 0)
@@ -30,7 +31,7 @@ def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> Other
     try:
         for _ in range(_SAMPLES):
             time.sleep(look_s / _SAMPLES)
-            # proc_loadavg(5): the fourth field is running/all threads, including this thread.
+            # proc_loadavg(5): the fourth field is running/all threads.
             running += int((proc / "loadavg").read_text().split()[3].partition("/")[0]) - 1
     except (OSError, ValueError, IndexError):
         return None

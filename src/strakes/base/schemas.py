@@ -1,4 +1,4 @@
-"""Find the JSON schemas and the examples of strakes, in an installed wheel or in a checkout."""
+"""Find the JSON schemas and the examples of strakes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REMEDY = "Install strakes again: pip install --force-reinstall strakes."
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """Return the schema ``name`` ("plan", "findings") as parsed JSON. It is cached, so callers must not change it.
+    """Return a JSON schema, such as ``plan``. It is cached, so callers must not change it.
 
     Raises EnvironmentLacksError if the installation lacks the schema.
 
@@ -31,7 +31,7 @@ def load_schema(name: str) -> dict[str, Any]:
 
 def shipped(name: str) -> Path:
     """Return the path of the directory "schemas" or "examples". Raises EnvironmentLacksError if it is missing."""
-    # A wheel has the directories inside the package, a checkout at its top level.
+    # In a wheel, the directories are inside the package, in a checkout at its top level.
     package = Path(__file__).resolve().parents[1]
     for place in (package / name, package.parents[1] / name):
         if place.is_dir():
@@ -40,6 +40,6 @@ def shipped(name: str) -> Path:
 
 
 def example_names() -> list[str]:
-    """Return the names of all examples. A name is a path below the directory "examples"."""
+    """Return the paths of all examples below the directory "examples"."""
     place = shipped("examples")
     return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file() and path.suffix != ".md")

@@ -1,4 +1,4 @@
-"""Measure, pad and wrap texts by terminal columns. A Chinese character takes two columns."""
+"""Measure, pad and wrap texts in terminal columns. A Chinese character takes two columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# Unbreakable part of a line: a run of blanks, a wide character, or a run of other characters, with its punctuation.
+# A part of a line that is not broken: blanks, a wide character or other characters, with punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 
@@ -38,7 +38,7 @@ def wrapped(text: str, width: int) -> list[str]:
     ['内核例如', '（linux）。']
     """
     if columns(text) == len(text):
-        # The time of textwrap grows with the square of the length of a word, so break words into rows before.
+        # textwrap takes quadratic time for long words, so they are broken before.
         return textwrap.wrap(re.sub(rf"\S{{{width}}}(?=\S)", r"\g<0> ", text), width)
     lines, line = [], ""
     for part in re.findall(_UNBROKEN, text):

@@ -15,12 +15,12 @@ from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. Memory is proportional to its square.
+# Maximum number of dots in a key. tomllib needs memory in proportion to its square.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # Seeds of random numbers need 64 bits. TOML 1.0 requires only 63 bits and a sign.
+_LARGEST = (1 << 64) - 1  # Seeds of random numbers have 64 bits. TOML 1.0 requires only 63 bits and a sign.
 
-# Tokens of TOML. The patterns are possessive, so matching takes time proportional to the length of the text.
+# Tokens of TOML. Possessive quantifiers keep the matching time linear.
 _TOKEN = re.compile(
     r"""(?xs)
     (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# Path to a value: names of tables and keys, and indices in arrays of tables.
+# Names of tables and keys that lead to a value, with indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
@@ -50,11 +50,11 @@ class TomlFile:
     values: dict[str, Any]
 
     def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
-        """Return an error about the value at ``keys``, with the number of its line."""
+        """Return an error about the value at ``keys``. It names the file and the line."""
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """Return the line number of the value at ``keys``, else of the table around it, else 1.
+        """Return the line number of the value at ``keys``, or that of the table around it.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
@@ -84,9 +84,9 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
 
 
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
-    """Read a TOML file. ``what``: its name in messages ("the plan"). ``kind``: the top-level key that identifies it.
+    """Read a TOML file. ``what``: its name in messages. ``kind``: the top-level key that identifies it.
 
-    Raises BadInputError. For a file of another kind, the error names the command that reads that kind.
+    Raises BadInputError. For a file of another kind, the error names the command that reads it.
     """
     refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:
@@ -112,21 +112,21 @@ def _how_to_get(path: Path, kind: str) -> str:
 
 
 def text_value(value: object) -> str:
-    """Return the value if it is a string that is not empty. Raises ValueError otherwise."""
+    """Return the value if it is a string that is not empty. Raises ValueError for other values."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("expected a string")
     return value
 
 
 def flag_value(value: object) -> bool:
-    """Return the value if it is a boolean. Raises ValueError otherwise."""
+    """Return the value if it is a boolean. Raises ValueError for other values."""
     if not isinstance(value, bool):
         raise ValueError("expected true or false")
     return value
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    """Return a function that returns its argument if it is one of ``choices``, else raises ValueError."""
+    """Return a function that returns one of ``choices`` unchanged and raises ValueError for other values."""
 
     def check(value: object) -> str:
         if value not in choices:
@@ -137,7 +137,9 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Return the parsed text. ``name``, ``what``: its file and kind in messages. Raises BadInputError if invalid."""
+    """Return the parsed text. ``name``: name of the file. ``what``: name of its kind. Raises BadInputError if
+    invalid.
+    """
     import tomllib
 
     try:

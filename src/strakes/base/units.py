@@ -19,11 +19,11 @@ _COUNT_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _TIME_UNITS |= {unit: _TIME_UNITS[unit[0]] for unit in ("sec", "second", "min", "minute", "hour", "day", "week")}
 _TIME_UNITS |= {f"{unit}s": seconds for unit, seconds in _TIME_UNITS.items() if len(unit) > 2}
-# Maximum number of bytes, bytes per second, seconds or files. It exceeds any file system and fits into 64 bits.
+# Maximum number of bytes, bytes per second, seconds or files. It exceeds any file system.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-# "B" is a byte and "b" a bit, as in data sheets of network links.
+# "B" is a byte and "b" a bit.
 _RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")
 
 
@@ -45,7 +45,7 @@ def _refusal(kind: str, text: str, remedy: str, why: str = "") -> BadInputError:
 
 
 def parse_bytes(text: str) -> int:
-    """Return a size in bytes. K, M, G, T are binary units; KB, MB, GB, TB are decimal. Raises BadInputError.
+    """Return a size in bytes. Units such as K are binary, units such as KB decimal. Raises BadInputError.
 
     >>> parse_bytes("64KiB"), parse_bytes("1.5m"), parse_bytes("1KB")
     (65536, 1572864, 1000)
@@ -63,13 +63,12 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate in bytes per second. B is a byte, b or bit a bit. "/s" or "ps" must follow. Raises BadInputError.
+    """Return a rate in bytes per second from a rate in bytes (B) or bits (b, bit). Raises BadInputError.
 
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
     """
     match = _RATE.match(text)
-    # Bits only have decimal units.
     if match is None or (match[3] and (not match[2] or match[4] != "B")):
         remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
         raise _refusal("rate", text, remedy)
@@ -77,12 +76,12 @@ def parse_rate(text: str) -> float:
     factor = 1024.0 ** (1 + "KMGT".index(prefix.upper())) if binary else _PREFIXES[prefix]
     rate = float(number) * factor / (1 if unit == "B" else 8)
     if rate > _MOST:
-        raise _refusal("rate", text, "Give a smaller rate; as a limit, that of one component.", " is too large")
+        raise _refusal("rate", text, "Give a smaller rate. A limit is the rate of one component.", " is too large")
     return rate
 
 
 def parse_count(text: str) -> float:
-    """Return a count, for example of files; k, M, G, T are powers of ten. Raises BadInputError.
+    """Return a number, for example of files. k, M, G and T are powers of ten. Raises BadInputError.
 
     >>> parse_count("2000"), parse_count("1.5M"), parse_count("40k")
     (2000.0, 1500000.0, 40000.0)
@@ -97,7 +96,7 @@ def _significant(value: float) -> str:
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
-    """Return a number with its noun as text. ``several``: the plural, if it is irregular.
+    """Return a number with its noun. ``several``: the plural, if it is irregular.
 
     >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
     ('1 file', '1 file', '2,000 files', '0 directories')
@@ -107,7 +106,7 @@ def counted(number: float, noun: str, several: str = "") -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Return a size as text in binary units. Whole numbers have no decimals.
+    """Return a size in binary units as text.
 
     >>> format_bytes(65536), format_bytes(1536), format_bytes(GIB - 4096)
     ('64 KiB', '1.50 KiB', '1.00 GiB')
@@ -116,7 +115,7 @@ def format_bytes(count: float) -> str:
     if not math.isfinite(value):
         return "unknown"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1023.5 or unit == "TiB":  # 1023.5 would be rounded to 1,024
+        if abs(value) < 1023.5 or unit == "TiB":
             break
         value /= 1024
     text = f"{value:.0f}" if value == int(value) else _significant(value)
@@ -124,7 +123,7 @@ def format_bytes(count: float) -> str:
 
 
 def typed_bytes(count: float) -> str:
-    """Return a size as text that options accept, rounded down to whole units.
+    """Return a size as options accept it, rounded down.
 
     >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
     ('64MiB', '3788MiB', '26GiB', '1GiB')
@@ -136,7 +135,7 @@ def typed_bytes(count: float) -> str:
 
 
 def typed_seconds(seconds: float, *, up: bool = False) -> str:
-    """Return a duration as text that options accept. ``up``: round up to whole units.
+    """Return a duration as options accept it. ``up``: round up.
 
     >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
     ('2m', '90s', '11m', '250ms')
@@ -149,7 +148,7 @@ def typed_seconds(seconds: float, *, up: bool = False) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration as text with three significant digits.
+    """Return a duration with three significant digits as text.
 
     >>> format_seconds(0.0000123), format_seconds(0.25), format_seconds(90)
     ('12.3 us', '250 ms', '90.0 s')
@@ -161,7 +160,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as text in one or two units, from milliseconds to days.
+    """Return a duration in one or two units as text.
 
     >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
     ('250 ms', '5.2 s', '84 s', '2 min 9 s')
@@ -184,7 +183,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Return a measured value with its unit as text: B/s as MiB/s, op/s with separators, s as a duration.
+    """Return a measured value with its unit as text.
 
     >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
     ('1,234 MiB/s', '612,345 op/s', '250 ms')

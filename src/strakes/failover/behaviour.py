@@ -1,4 +1,4 @@
-"""Results of Pacemaker's policy engine: the nodes on which resources run after simulated events."""
+"""Results of Pacemaker's policy engine: the nodes that run each resource after a simulated event."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of a cluster after a simulated event."""
+    """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs."""
 
-    places: dict[str, tuple[tuple[str, str], ...]]  # resource -> (node, role) pairs where it runs
-    fenced: frozenset[str] = frozenset()  # nodes that were powered off
+    places: dict[str, tuple[tuple[str, str], ...]]
+    fenced: frozenset[str] = frozenset()
     unclean: tuple[str, ...] = ()  # nodes that could not be fenced
-    restarted: tuple[str, ...] = ()  # resources that were recovered
-    unmanaged: frozenset[str] = frozenset()  # resources that Pacemaker does not manage
-    file: Path = Path()  # path of the CIB after the event
+    restarted: tuple[str, ...] = ()
+    unmanaged: frozenset[str] = frozenset()
+    file: Path = Path()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
-        """Return the nodes on which a resource runs. A ``role`` selects the nodes where the resource has this role."""
+        """Return the nodes that run a resource, or those that run it in a given role."""
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """States of a cluster that Pacemaker's policy engine predicts."""
+    """Simulated states: with all nodes up, after the death of each node, and after the failure of each service."""
 
-    steady: Snapshot  # all nodes are up; resources that run only because of the status in the CIB are left out
-    without: dict[str, Snapshot]  # node -> state after this node has died
-    failed: dict[str, Snapshot]  # service -> state after its first failure
-    unanswered: int = 0  # number of simulations that exceeded their time limit
+    steady: Snapshot
+    without: dict[str, Snapshot]
+    failed: dict[str, Snapshot]
+    unanswered: int = 0

@@ -1,4 +1,4 @@
-"""Properties of services, derived from simulations by Pacemaker's policy engine, which rules test."""
+"""Properties of services for the rules, derived from simulations by Pacemaker's policy engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INFINITY = float("inf")
 def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the simulated properties of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
-    # Agents such as ping set node attributes at run time. A simulation lacks them, so their effect is unknown.
+    # Agents such as ping set node attributes at run time, which a simulation does not know.
     unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
     unknown |= {one.id for one in cib.services if one.meta.get("target-role") == "Stopped" or _makes_way(cib, one)}
     unknown |= _placed_unlike_in_newer_releases(cib)
@@ -30,7 +30,6 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
-        # A file system that two nodes mount is destroyed, and an IP address on two nodes is a conflict.
         mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
         shared = ("lvs_support", "unique_clone_address")
         hashed = one.values.get("clusterip_hash") or any(is_true(one.values.get(name, "false")) for name in shared)
@@ -46,7 +45,8 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    # Releases after 2.1.5 differ in placement by utilization, and in colocations of bundles and of members of groups.
+    # Pacemaker releases after 2.1.5 place resources differently if the CIB has utilization, bundles or group
+    # colocations.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}
@@ -57,7 +57,6 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:
-    """Return whether a service may run on one node only, and has to stop there for another service."""
     names = {one.id, one.group, one.clone} - {""}
     bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
     banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
@@ -86,7 +85,6 @@ def needs(setup: Setup) -> Iterator[Thing]:
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
-        # A service that can use several resources of the same agent needs only one of them.
         apart = [when for when, snapshot in snapshots.items() if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from strakes.base.errors import BadInputError
 from strakes.failover.limits import MOST_DEPTH
 
-# A quoted string without its closing mark extends to the end of the line. This keeps the matching time linear.
+# A quoted string without end extends to the end of the line, which keeps the matching time linear.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
-# Path of an included file, with or without wildcards, that cannot leave the directory of the including file.
+# Path of an included file in the same directory or below, with or without wildcards.
 _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 
 @dataclass
 class Block:
-    """A section in braces. ``words``: ("alpha",) in ``on alpha {...}``. ``settings``: (key, value) in file order."""
+    """A section such as ``on alpha {...}``, with ``words`` ("alpha",). ``settings``: (key, value) in file order."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Block:
         return bool(self.settings or self.blocks)
 
     def get(self, key: str, default: str = "") -> str:
-        """Return the last value of a key: Corosync and DRBD ignore earlier ones. Return the default if it is absent."""
+        """Return the last value of a key, as Corosync and DRBD do, or ``default`` if the key is absent."""
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
@@ -37,7 +37,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return one section that merges all inner sections with this name; it is empty if there are none."""
+        """Return a merged section of all inner sections with this name. It may be empty."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -46,7 +46,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, section) of nested sections. ``device`` inside ``quorum`` has the path ``quorum device``."""
+        """Yield (path, section) of all inner sections, with paths such as ``quorum device``."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -63,7 +63,7 @@ def read_drbd(text: str, where: str) -> Block:
     return _tree(_drbd_parts(text, where), where)
 
 
-# Position (file and line), and what is there: the beginning of a section, a (key, value) pair, or None for its end.
+# (file and line, content). The content is a section that begins, a (key, value) pair, or None where a section ends.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -126,11 +126,11 @@ def rewritten_drbd(text: str) -> str:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
-                words.append(re.sub(r"[^\";]", "x", token))  # The length stays: drbdadm checks it.
+                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the length.
             elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
-                words.append("no")  # With usage-count yes, drbdadm would report this machine to LINBIT.
+                words.append("no")  # drbdadm reports to LINBIT if usage-count is yes.
             else:
                 words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
             before = token

@@ -1,4 +1,4 @@
-"""Check the configuration of a cluster: apply the rules, and let the cluster's own programs verify their files."""
+"""Check the configuration of a cluster with the rules and with the cluster's own programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.targets.command import CommandTimeout
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check. ``passed_over``: names of the rules that were skipped because a file is missing."""
+    """The result of a check. ``passed_over``: names of the rules that were not applied because a file is missing."""
 
     where: str
     findings: tuple[RuleFinding, ...]
@@ -31,7 +31,7 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Return the results of the rules and of the cluster's own programs. Raises BadInputError after a time limit."""
+    """Return the result of a check. Raises BadInputError if reading and rules exceed their time limit."""
     late = ""
     with little_enough(setup.where):
         try:

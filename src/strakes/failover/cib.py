@@ -1,4 +1,4 @@
-"""Pacemaker's configuration with its effective values: templates, groups, defaults and references are resolved."""
+"""Pacemaker's configuration with effective values: templates, groups, defaults and references are resolved."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, 
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
-# Pacemaker's tools refuse a CIB from a newer release, so they get each CIB with these old version numbers.
+# Version numbers that are written into each CIB, because Pacemaker's tools refuse a CIB from a newer release.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Sections that Pacemaker's schema requires. A hand-written CIB may lack them.
+# Sections that Pacemaker's schema requires.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 # Elements whose attribute ``id`` is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
@@ -49,7 +49,7 @@ class Cib:
         return plain | {names[name]: value for name, value in given.items() if name in names}
 
     def readable(self) -> Xml.Element:
-        """Return a copy of the CIB that every Pacemaker release accepts. Properties get their Pacemaker 2 names."""
+        """Return a copy of the CIB that every Pacemaker release accepts."""
         root = copy.deepcopy(self.root)
         configuration = root.find("./configuration")
         configuration = Xml.SubElement(root, "configuration") if configuration is None else configuration
@@ -124,7 +124,7 @@ class Cib:
 
     @cached_property
     def inside_clones(self) -> frozenset[str]:
-        """Return the ids of the resources and groups inside clones. Constraints must name the clones."""
+        """Return the ids of the resources and groups inside clones."""
         clones = [*self.root.iter("clone"), *self.root.iter("master")]
         inner = (one for clone in clones for tag in ("primitive", "group") for one in clone.iter(tag))
         return frozenset(one.get("id", "") for one in inner)
@@ -134,7 +134,7 @@ class Cib:
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     def is_stacked(self, clone: str) -> bool:
-        """Return whether a clone has one copy of DRBD above another one. Its peer is in another cluster."""
+        """Return whether a clone is a stacked DRBD resource, which replicates to another cluster."""
         if self.clones.get(clone, {}).get("clone-max") != "1":
             return False
         below = {one.first for one in self.orders if one.then == clone and one.first_action == "promote"}
@@ -166,14 +166,14 @@ class Cib:
 
     @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
-        """Return name -> permanent attributes of each node."""
+        """Return node -> its permanent attributes."""
         return {
             node.get("uname", ""): self._block(node, "instance_attributes")
             for node in self.root.iterfind("./configuration/nodes/node")
         }
 
     def constraints(self, tag: str) -> list[dict[str, str]]:
-        """Return the attributes of all constraints with this tag."""
+        """Return the attributes of all constraint elements with a tag such as ``rsc_order``."""
         return [dict(one.attrib) for one in self.root.iterfind(f"./configuration/constraints/{tag}")]
 
     @cached_property
@@ -188,7 +188,7 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                # Rules can expire: crm_resource --ban --lifetime=PT2H writes a rule with an end date.
+                # crm_resource --ban --lifetime=PT2H writes a rule with an end date.
                 if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
@@ -202,7 +202,6 @@ class Cib:
             ends = [(element.get(end, ""), role_of(element.get(f"{end}-role", ""))) for end in ("rsc", "with-rsc")]
             sets = [(_refs(one), one) for one in element.iterfind("./resource_set")]
             members = [(name, role_of(one.get("role", ""))) for names, one in sets for name in names]
-            # Members of a set that is not sequential do not depend on each other.
             apart = [set(names) for names, one in sets if one.get("sequential", "true").lower() not in TRUE]
             pairs = [*zip(members[1:], members, strict=False), *((one, members[-1]) for one in members[:-2])]
             pairs = [(a, b) for a, b in pairs if not any({a[0], b[0]} <= names for names in apart)]
@@ -257,7 +256,7 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Return whether a fencing device serves every node: it names no hosts, or has ``pcmk_host_check=none``."""
+        """Return whether a device may fence every node: it lists no hosts, or ``pcmk_host_check`` is none."""
         named = self._hosts(device) or device.values.get("pcmk_host_map")
         return device.values.get("pcmk_host_check") == "none" or not named
 
@@ -267,7 +266,7 @@ class Cib:
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static delay of a fencing device in seconds: for ``node``, or the longest if node is empty."""
+        """Return the static delay of a fencing device in seconds. Without ``node``, return the longest delay."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:
@@ -276,13 +275,13 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return stonith-watchdog-timeout in seconds; 0: no watchdogs are used, -1: it follows from sbd's settings."""
+        """Return stonith-watchdog-timeout in seconds. 0 means no watchdogs, -1 means twice the time-out of sbd."""
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
 
     @cached_property
     def ties(self) -> Ties:
-        """Return an index of the groups, colocations and orders, for fast queries about pairs of resources."""
+        """Return an index of the groups, colocations and orders."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]
@@ -330,7 +329,6 @@ class Cib:
             if element.tag == "primitive":
                 yield self._primitive(element, metas, clone, group)
             elif element.tag in ("clone", "master", "bundle", "group"):
-                # Replicas of a Pacemaker bundle are treated as copies of a clone.
                 within = (clone, identity) if element.tag == "group" else (identity, group)
                 yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), *within)
 
@@ -385,7 +383,7 @@ class Cib:
         )
 
     def resources_of(self, element: Xml.Element) -> tuple[str, ...]:
-        """Return the ids of the resources of a location constraint, which may name a pattern or a resource set."""
+        """Return the ids of the resources to which a location constraint applies."""
         if element.get("rsc"):
             return (element.get("rsc", ""),)
         pattern = element.get("rsc-pattern")
@@ -395,7 +393,6 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that match a rule, and whether the CIB contains all values that the rule tests."""
         certain = True
         columns: list[set[str]] = []
         for part in rule:
@@ -414,7 +411,6 @@ class Cib:
         return tuple(node for node in self.nodes if node in chosen), certain
 
     def _with_attribute(self, expression: Xml.Element) -> set[str] | None:
-        """Return the nodes on which an expression is true, or None if the CIB does not contain the tested attribute."""
         name, wanted = expression.get("attribute", ""), expression.get("value")
         given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
         given = {node: node for node in self.nodes} if name == "#uname" else given
@@ -478,7 +474,6 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
 
 
 def _hide_secrets(root: Xml.Element) -> None:
-    """Replace values of secret parameters. Drop the digests of operations that depend on them."""
     hidden = {pair for pair in root.iter("nvpair") if is_secret(pair.get("name", ""), pair.get("value", ""))}
     for pair in hidden:
         pair.set("value", "hidden")

@@ -1,4 +1,4 @@
-"""Build a CIB from the statements of ``crm``, ``pcs`` and haresources."""
+"""Build a CIB from statements of ``crm`` and ``pcs``, or from haresources."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios"
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
 _NONE: Pairs = MappingProxyType({})
-# Attributes of an expression of a rule, and those of the date_spec or duration inside it.
+# Attributes of an expression element, and attributes of the date_spec or duration element inside it.
 Term = tuple[dict[str, str], dict[str, str]]
-Member = tuple[str, str]  # Member of a constraint: id of a resource, and its role or action (may be empty).
+Member = tuple[str, str]  # id of a resource, and its role or action (may be empty)
 
 
 @dataclass(frozen=True)
 class Words:
-    """A statement of crm or pcs: ``settings`` (a=b), ``blocks`` such as ``op NAME a=b``, ``plain`` (other words)."""
+    """A statement of crm or pcs, split into settings (``a=b``), blocks (``op NAME a=b``) and plain words."""
 
     plain: tuple[str, ...]
     settings: dict[str, str]
     blocks: tuple[tuple[str, str, dict[str, str]], ...]
 
     def block(self, name: str) -> dict[str, str]:
-        """Return the settings after a keyword such as ``meta``; if the keyword is repeated, the settings are merged."""
+        """Return the merged settings after a keyword such as ``meta``."""
         return {key: value for block, _, pairs in self.blocks if block == name for key, value in pairs.items()}
 
 
 def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
-    """Return the parsed words of a statement. ``blocks``: keywords that begin a block, such as ``op`` or ``meta``."""
+    """Return a parsed statement. ``blocks``: keywords such as ``op`` and ``meta``."""
     plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
     for word in words:
         key, equals, value = word.partition("=")
@@ -44,7 +44,7 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
         elif found and not found[-1][1] and not found[-1][2]:
             found[-1] = (found[-1][0], word, {})
         elif found and found[-1][0] == "op":
-            # pcs accepts several operations after one ``op``: op start timeout=60s stop timeout=60s.
+            # One ``op`` may precede several operations: op start timeout=60s stop timeout=60s.
             found.append(("op", word, {}))
         else:
             plain.append(word)
@@ -55,8 +55,8 @@ class CibBuilder:
     """A CIB under construction."""
 
     def __init__(self) -> None:
-        self.nodes_assumed = False  # No statement named the nodes, so they were guessed.
-        self.undefined: list[str] = []  # Statements that were left out because they name undefined resources.
+        self.nodes_assumed = False
+        self.undefined: list[str] = []  # texts about removed constraints
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -66,7 +66,7 @@ class CibBuilder:
 
     @property
     def text(self) -> str:
-        """Return the CIB as XML. In ids, characters of placeholders such as ${NAME} or <NAME> are replaced."""
+        """Return the CIB as XML. Ids with placeholders such as ${NAME} or <NAME> are made valid."""
         for element in self._root.iter():
             for key in ("id", "rsc", "with-rsc", "first", "then", "devices", "template"):
                 if key in element.attrib:
@@ -88,7 +88,7 @@ class CibBuilder:
         self._set(self._sections[section], tag, section, pairs)
 
     def node(self, name: str, attributes: Pairs | None = None, identity: str = "") -> None:
-        """Add a node if it does not exist, and set its attributes. Without ``identity``, the name becomes its id."""
+        """Add a node if it does not exist, and set its attributes. Its id is ``identity`` or the name."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
@@ -130,7 +130,7 @@ class CibBuilder:
             self._set(added, "instance_attributes", identity, level)
 
     def advised_operations(self, element: Xml.Element, *, timeouts: bool = False) -> None:
-        """Add missing operations, except monitors, with the time-outs that the agent advises; or missing time-outs."""
+        """Add advised operations except monitors. ``timeouts``: also add advised time-outs to existing operations."""
         for name, limit in times_of(element.attrib).items():
             given = element.findall(f"./operations/op[@name='{name}']")
             if not given and name != "monitor":
@@ -139,7 +139,7 @@ class CibBuilder:
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
-        """Move resources into a group, which is created if absent. ``place``: {"before" or "after": a member}."""
+        """Move resources into a new or existing group. ``place``: {"before" or "after": member of the group}."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)
@@ -154,30 +154,30 @@ class CibBuilder:
         """Make a clone of a resource or group."""
         inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
-        # An earlier statement about the same clone has removed its member together with the clone.
+        # The replacement of an existing clone removed its member.
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
-        """Add a constraint; attributes without a value are left out. ``/X/`` and ``regexp%X`` are patterns of ids."""
+        """Add a constraint. A resource ``/X/`` or ``regexp%X`` is a pattern of ids."""
         if pattern := re.fullmatch(r"/(.+)/|regexp%(.+)", attributes.get("rsc", "")):
             attributes = {**attributes, "rsc": "", "rsc-pattern": pattern[1] or pattern[2]}
         given, number = {key: value for key, value in attributes.items() if value}, len(self._sections["constraints"])
         return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
 
     def colocation(self, identity: str, near: Member, far: Member, score: str = "INFINITY") -> None:
-        """Add a colocation that keeps ``near`` on the node of ``far``. Both are (resource, role); role may be empty."""
+        """Add a colocation that keeps the resource ``near`` on the node of the resource ``far``."""
         given = {"rsc": near[0], "with-rsc": far[0], "score": score, "rsc-role": near[1], "with-rsc-role": far[1]}
         self.constraint("rsc_colocation", identity, given)
 
     def order(self, identity: str, first: Member, then: Member, options: Pairs) -> None:
-        """Add an order of ``then`` after ``first``. Both are (resource, action); action may be empty."""
+        """Add an order in which the action of ``then`` follows the action of ``first``."""
         given = {"first": first[0], "then": then[0], "first-action": first[1], "then-action": then[1]}
         self.constraint("rsc_order", identity, given | dict(options))
 
     def resource_set(self, constraint: Xml.Element, members: Iterable[str], attributes: Pairs) -> None:
-        """Add a set of resources to a constraint."""
+        """Add a resource set to a constraint."""
         identity = f"{constraint.get('id')}-set-{len(constraint)}"
         given = {key: value for key, value in attributes.items() if value}
         found = Xml.SubElement(constraint, "resource_set", {"id": identity} | given)
@@ -206,7 +206,7 @@ class CibBuilder:
         self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
 
     def prune(self) -> None:
-        """Remove empty groups, empty clones, and constraints on undefined resources."""
+        """Remove empty groups, empty clones, and constraints with unknown resources."""
         resources, constraints = self._sections["resources"], self._sections["constraints"]
         for parent in (*resources.findall("./clone"), resources):
             parent[:] = [one for one in parent if one.tag not in ("group", "clone") or set(one.iter("primitive"))]

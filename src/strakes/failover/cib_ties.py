@@ -1,4 +1,4 @@
-"""Index of groups, clones, tags, colocations and orders: the time of a query is proportional to the size of the CIB."""
+"""Index of groups, clones, tags, colocations and orders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INFINITY = float("inf")
 
 
 class Ties:
-    """Groups, colocations and orders of one CIB. ``templates``: primitive -> template. ``tags``: tag -> tagged ids."""
+    """Groups, colocations and orders of one CIB. ``templates``: primitive -> its template. ``tags``: tag -> ids."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        # Id of a primitive -> its position in its group.
+        # Id of a primitive -> its position in a group.
         self._place: dict[str, int] = {}
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
@@ -48,7 +48,7 @@ class Ties:
         self._after: dict[str, frozenset[str]] = {}
 
     def members(self, identity: str) -> tuple[Primitive, ...]:
-        """Return the primitives that the id of a primitive, group, clone, template or (nested) tag stands for."""
+        """Return the primitives of a group, clone, template or tag, or the primitive with this id."""
         found: dict[int, Primitive] = {}
         seen, waiting = {identity}, [identity]
         while waiting:
@@ -62,7 +62,7 @@ class Ties:
         return tuple(found.values())
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether colocations, direct or chained, keep the primitive on the node where the clone is promoted."""
+        """Return whether colocations keep the primitive on the node of the promoted copy."""
         waiting, seen = [primitive.id, primitive.group, primitive.clone], {""}
         while waiting:
             name = waiting.pop()
@@ -80,14 +80,14 @@ class Ties:
         return False
 
     def waits_for_promotion(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether symmetrical orders let the primitive start only after the promotion of the clone."""
+        """Return whether orders delay the start of the primitive until the promotion of the clone."""
         copies = {clone, *(member.id for member in self.members(clone))}
         orders = [order for name in copies for order in self._orders_from[name] if order.first_action == "promote"]
         first = [order.then for order in orders if order.symmetrical]
         return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether a group or orders let ``later`` start only after ``earlier``."""
+        """Return whether a group or orders delay the start of ``later`` until the start of ``earlier``."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
@@ -112,7 +112,7 @@ class Ties:
                 waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
-                # An order after a group or clone is also an order after each of its members.
+                # Orders of a group or clone apply to all members.
                 own |= {member.group, member.clone}
             for one in own - followed:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]

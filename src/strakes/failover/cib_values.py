@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-# Pacemaker's units of time, each with its length in seconds.
+# Pacemaker's units of time in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
-# Cap for times in seconds, so that sums stay finite.
+# Maximum time in seconds, so that sums are finite.
 _MOST_S = 1e12
 TRUE = ("true", "yes", "on", "1", "y")
 
@@ -23,7 +23,7 @@ def read_table(name: str) -> Mapping[str, Any]:
 
 
 def renamed(kind: str) -> Mapping[str, str]:
-    """Return name in another release -> name in Pacemaker 2. ``kind``: ``properties`` or ``roles``."""
+    """Return the table of names in other releases -> names in Pacemaker 2. ``kind``: ``properties`` or ``roles``."""
     names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 
@@ -47,7 +47,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Parse a score. Scores of a million or more are infinite, as in Pacemaker; an invalid text is 0."""
+    """Parse a score. From a million, a score is infinite as in Pacemaker. An invalid text is 0."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0

@@ -1,4 +1,4 @@
-"""A cluster as its administrator describes it: nodes, networks, power, fencing, and the file system that it serves."""
+"""A cluster as its administrator describes it: nodes, networks, power, fencing, and the served file system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse an IP address. Return None for a host name, and for an IPv6 address with an invalid zone (after ``%``)."""
+    """Parse an IP address. Return None for a host name, or an IPv6 address with an invalid zone index."""
     try:
         return ipaddress.ip_address(text) if re.fullmatch(r"[\w.:%-]+", text, re.ASCII) else None
     except ValueError:
@@ -23,15 +23,15 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Network:
-    """One network of the cluster."""
+    """One network of the cluster. ``interface``: network card that the cluster monitors, or empty."""
 
     name: str
     subnet: str
-    switch: str = ""  # name of the switch, empty for a direct cable
+    switch: str = ""  # empty: direct cable
     heartbeat: bool = False
     replication: bool = False
-    stands_in_for: str = ""  # text for the run-book about the older equipment that this network replaces
-    interface: str = ""  # network card that the cluster monitors on every node, or empty
+    stands_in_for: str = ""
+    interface: str = ""
 
     def holds(self, address: str) -> bool:
         """Return whether an address is in the subnet of this network. A host name is in no subnet."""
@@ -41,7 +41,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Bmc:
-    """The IPMI controller (BMC) of a node. ``password_script``: program that prints the password."""
+    """The management controller (BMC) of a node with IPMI. ``password_script``: program that prints the password."""
 
     address: str
     network: str
@@ -52,7 +52,7 @@ class Bmc:
 
 @dataclass(frozen=True)
 class Pdu:
-    """A switched power outlet. It can power a node off even when the node's BMC has no power."""
+    """A switched power outlet. ``password_script``: program that prints the password."""
 
     agent: str
     address: str
@@ -60,9 +60,9 @@ class Pdu:
     outlet: str
     feed: str
     user: str = ""
-    password_script: str = ""  # program that prints the password
+    password_script: str = ""
     snmp_version: str = ""
-    community: str = ""  # needed, without user and password, by SNMP versions 1 and 2c
+    community: str = ""  # for SNMP versions 1 and 2c
 
     @property
     def logs_in(self) -> bool:
@@ -72,7 +72,7 @@ class Pdu:
 
 @dataclass(frozen=True)
 class Node:
-    """One server. Each of its ``power_feeds`` alone suffices. A ``quorum_only`` node has a vote and no services."""
+    """One server. Any one of its ``power_feeds`` suffices. A ``quorum_only`` node runs no services."""
 
     name: str
     addresses: dict[str, str]
@@ -84,28 +84,28 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """A target: one device and the service that uses it, such as a Lustre OST."""
+    """A device and the service that uses it, such as a Lustre OST. ``devices``: node -> disk."""
 
     name: str
-    devices: dict[str, str]  # node -> disk below DRBD, or node -> shared disk (one name on all nodes); empty for a pool
+    devices: dict[str, str]
     prefers: str
     mount: str
     minor: int
     port: int
-    nodes: tuple[str, ...] = ()  # nodes that can serve the target
+    nodes: tuple[str, ...] = ()
     shared: bool = False
-    pool: str = ""  # name of a ZFS pool
-    vdevs: tuple[str, ...] = ()  # disks of the pool
+    pool: str = ""
+    vdevs: tuple[str, ...] = ()
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""  # movable IP address of the service: ADDRESS/BITS
+    address: str = ""  # movable, as ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
 
     @property
     def replicated(self) -> bool:
-        """Return whether DRBD keeps a copy of the target on each of its nodes."""
+        """Return whether DRBD replicates the target."""
         return not self.shared
 
     @property
@@ -127,7 +127,7 @@ class ServedTarget:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """The file system that the cluster serves."""
+    """The file system that the cluster serves. ``mgs``: NIDs of a Lustre MGS in another cluster."""
 
     kind: str
     name: str
@@ -135,10 +135,10 @@ class FileSystem:
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
-    recovery_soft_s: float = 0.0  # limit of Lustre's recovery in seconds; 0: calculated from ``clients``
-    recovery_hard_s: float = 0.0  # as above
-    watch: tuple[str, ...] = ()  # addresses that always answer; services move to the node that reaches more of them
-    mgs: tuple[str, ...] = ()  # NIDs of a Lustre MGS in another cluster
+    recovery_soft_s: float = 0.0  # 0: calculated from ``clients``
+    recovery_hard_s: float = 0.0
+    watch: tuple[str, ...] = ()  # services move to the node that reaches more of these addresses
+    mgs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The whole cluster. ``quorum_host``: host of the quorum device, if any. ``survivor``: winner of a fencing race."""
+    """The whole cluster. ``quorum_host``: host of the quorum device. ``survivor``: node that wins a fencing race."""
 
     name: str
     drbd: str = "9"

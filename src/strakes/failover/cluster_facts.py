@@ -1,4 +1,4 @@
-"""Properties of the cluster, its nodes, Corosync, sbd, DRBD, and settings in files of nodes, which rules test."""
+"""Properties of the cluster, its nodes, Corosync, sbd and DRBD for the rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    # A line of ha.cf with bcast or serial may name several network cards or serial lines.
+    # In ha.cf, bcast may name several network cards, and serial several serial lines.
     rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", setup.bare("etc/ha.d/ha.cf"))
     cards = {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
     deduced: Table = {
@@ -42,7 +42,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
 
 
 def nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the attributes of each node, and whether a fencing device can power it off."""
+    """Yield the attributes of each node, and whether a device can fence it."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     for name in setup.node_names:
@@ -54,7 +54,7 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 
 
 def membership(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings in corosync.conf, with the numbers of nodes, links and votes."""
+    """Yield the settings in corosync.conf, and properties of the nodes and the quorum device in it."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
@@ -80,7 +80,7 @@ def _setting(block: Block, name: str) -> tuple[str, ...]:
 
 
 def sbd(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings of sbd, and whether other files use its disks or its watchdog."""
+    """Yield the settings of sbd, and properties of its disks."""
     disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
     devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
@@ -100,7 +100,7 @@ def sbd(setup: Setup) -> Iterator[Thing]:
 
 
 def states(setup: Setup) -> Iterator[Thing]:
-    """Yield each element of crm_mon's output, and each line from corosync-cfgtool, drbdsetup and /proc/drbd."""
+    """Yield each element of crm_mon's output, and each line of corosync-cfgtool, drbdsetup and /proc/drbd."""
     devices = {one.id for one in setup.devices}
     root = Xml.fromstring(setup.texts["state/crm_mon"])
     for one in (one for path in _ELEMENTS for one in root.iterfind(path)):
@@ -115,13 +115,13 @@ def states(setup: Setup) -> Iterator[Thing]:
 
 
 def settings(setup: Setup) -> Iterator[Thing]:
-    """Yield the name and value of each setting in the files of nodes."""
+    """Yield each setting in the files of nodes."""
     for given in settings_of_nodes(setup):
         yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
 
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
-    """Yield the options of each DRBD resource, with derived properties such as the number of its hosts."""
+    """Yield the options and properties of each DRBD resource."""
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]

@@ -1,4 +1,4 @@
-"""Read ``crm configure`` text: ``crm configure show`` output, or a script of ``crm configure`` commands."""
+"""Read statements of ``crm configure``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from strakes.failover.cib_builder import CibBuilder, Term, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-# crm's commands for a node, as in: crm node standby NAME.
+# Words that may follow crm node.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
-# Maximum length of a line in characters, because the time of shlex grows with the square of the longest word.
+# Maximum length of a line in characters. shlex takes quadratic time for long words.
 _MOST_LINE = 65536
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
@@ -31,20 +31,19 @@ def read_crm(text: str) -> CibBuilder:
     """Return the CIB that crm statements describe. Unknown statements are skipped."""
     builder = CibBuilder()
     statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
-    # A text may define groups and clones before their members, so the members are added first.
     for stage in _STAGES:
         for keyword, *rest in statements:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
-    # crmsh adds missing operations such as start and stop, and missing time-outs, to the resources of a script.
+    # crmsh adds missing operations and time-outs to the resources of a script.
     for keyword, identity, *_ in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
             builder.advised_operations(element, timeouts=True)
     return builder
 
 
-# A shell prompt before a command, such as ``[root@z1 ~]#`` in ``[root@z1 ~]# pcs status``.
+# A shell prompt before a command: ``[root@z1 ~]# pcs status``.
 PROMPT = re.compile(r"(?m)^[ \t]*(?:\[[^\]\n]{1,80}\]|[\w.@-]{1,80}:\S{1,80})[ \t]?[#>$][ \t]+(?=(?:pcs|crm)\s)")
 
 
@@ -55,12 +54,10 @@ def joined_lines(text: str) -> list[str]:
 
 # Maximum size of a script in bytes, and maximum number of words of a loop. The expanded script has about 30 MB at most.
 _MOST_EXPANDED_BYTES = 65536
-_MOST_WORDS_OF_LOOP = 16  # The size of the expanded script grows in proportion to this number of words.
-# Assignment of a variable, with or without quotes, or of an array in parentheses.
+_MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
-# Reference to a variable, maybe with a pattern to remove from the beginning (#) or end (%) of its value.
+# $NAME, or ${NAME} with a pattern to remove from the value (# and ## at its beginning, % and %% at its end).
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
-# Comment or quoted text, or a semicolon that ends a command.
 _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|(?<![ \t])[ \t]*;(?=\s|$)""")
 
 
@@ -77,7 +74,7 @@ def expanded(script: str) -> str:
     several = re.compile(r"""(?m)^[ \t]*(?:export\s.*|\w+=[^"'\n]*)$""")
     apart = several.sub(lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
     known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
-    # Variable, words and lines of each open loop, the innermost last. The lines of while loops are left out.
+    # (variable, words, lines) of each open loop.
     loops = [("", [""], list[str]())]
     for line in _with_values(lines, known).splitlines():
         if loop := re.match(r"\s*(?:for (\w+) in (.*)|while\s)", line):
@@ -89,7 +86,6 @@ def expanded(script: str) -> str:
             loops[-1][2].extend(_with_values("\n".join(body), {name: word}) for word in words)
         else:
             loops[-1][2].append(re.sub(r"^\s*do\b", "", line))
-    # Both spellings of a variable whose value is not known become the same placeholder.
     return re.sub(r"\$\{(\w+)\}", r"$\1", "\n".join(line for _, _, body in loops for line in body))
 
 
@@ -112,18 +108,17 @@ def _with_values(text: str, values: Mapping[str, str]) -> str:
             kept = [given[cut:] for cut in cuts if fnmatchcase(given[:cut], pattern)]
         else:
             kept = [given[:cut] for cut in reversed(cuts) if fnmatchcase(given[cut:], pattern)]
-        # A doubled character removes the longest match.
         return kept[-1 if change[:2] in ("##", "%%") else 0] if kept else given
 
     return _REFERENCE.sub(value, text)
 
 
-# Part of a line before its comment: in a shell, # begins a comment only at the beginning of a word.
+# In a shell, # begins a comment only at the beginning of a word.
 _BEFORE_COMMENT = re.compile(r"""(?:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)#|[^#])*+""")
 
 
 def split_words(line: str, *, comments: bool = True) -> list[str]:
-    """Split a line into words as a shell does. If its quotes do not match or it is very long, split it at spaces."""
+    """Split a line into words as a shell does. Invalid or very long lines are split at blanks."""
     if len(line) > _MOST_LINE:
         return line.split()
     before = _BEFORE_COMMENT.match(line) if comments else None
@@ -135,7 +130,7 @@ def split_words(line: str, *, comments: bool = True) -> list[str]:
 
 def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        # In crm statements, # within a line does not begin a comment: #uname is a node attribute.
+        # A node attribute is called #uname, so # does not begin a comment.
         bare = _PREFIX.sub("", line, count=1)
         if len(bare) <= _MOST_LINE and bare.strip() and not bare.lstrip().startswith("#"):
             yield split_words(bare, comments=False)
@@ -155,7 +150,7 @@ def _node(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
-    # A rule may choose between sets of parameters. The last set is read, as if its rule applied.
+    # A rule may choose between several sets of parameters. Read the last set.
     rest = [word for before, word in pairwise(words[1:]) if (before, word) != ("params", "rule")]
     builder.primitive(words[0], words[1], read_words(rest, _BLOCKS)).tag = tag
 
@@ -172,7 +167,6 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
     rest = [word for word in words[end + 1 :] if word != "rule"]
     read = read_words(rest, ())
     role = read.settings.get("role", "")
-    # Only the first number is the score. Later numbers belong to expressions, such as pingd lt 1.
     scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
     score = _infinite(scored or "inf")
     if scored:
@@ -187,14 +181,13 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
         builder.rule(constraint, score, terms_of(rest), "or" if "or" in others else "and", role)
 
 
-# Options of a rule, which are no part of its expressions.
 _RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")
-# Operations on dates in crm and pcs -> their names in the CIB.
+# Names of date operations in crm and pcs -> names in the CIB.
 _DATE_OPERATIONS = {"in": "in_range", "spec": "date_spec", "date-spec": "date_spec"}
 
 
 def terms_of(words: Iterable[str]) -> Iterator[Term]:
-    """Yield the attributes of each expression of a rule, and of the date_spec or duration inside it."""
+    """Yield the attributes of each expression in the text of a rule."""
     text = " ".join(word for word in words if not _RULE_OPTION.fullmatch(word))
     for part in re.split(r"\s(?:and|or)\s", re.sub("[()]", " ", text)):
         parts = part.split()
@@ -215,7 +208,7 @@ def terms_of(words: Iterable[str]) -> Iterator[Term]:
 def _scored(words: list[str], usual: str) -> tuple[str, list[list[tuple[str, str]]], dict[str, str]]:
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    # Members in parentheses, such as ( A B ), do not depend on each other.
+    # Members in parentheses are unordered: ( A B ).
     texts = re.findall(r"[(\[]([^()\[\]]*)[)\]]|([^\s()\[\]]+)", " ".join(read.plain[1 if scored else 0 :]))
     sets = [[word.partition(":")[::2] for word in (inner or single).split()] for inner, single in texts]
     return read.plain[0] if scored else usual, list(filter(None, sets)), read.settings
@@ -258,7 +251,7 @@ def _topology(builder: CibBuilder, words: list[str]) -> None:
 
 
 def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    """Return a reader of ``[id=ID] [meta] NAME=VALUE ...`` that adds the values to a section of the CIB."""
+    """Return a reader of settings ``NAME=VALUE`` for a section of the CIB."""
 
     def read(builder: CibBuilder, words: list[str]) -> None:
         found = read_words((word for word in words if word != "meta"), ()).settings
@@ -272,7 +265,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": lambda to, words: to.group((own := read_words(words, _BLOCKS)).plain[0], own.plain[1:], own.block("meta")),
-    # modgroup GROUP add RESOURCE [before|after MEMBER]
+    # Example: modgroup GROUP add RESOURCE before MEMBER
     "modgroup": lambda builder, words: builder.group(
         words[0], words[2:3] if words[1] == "add" else (), {}, dict([words[3:5]] if words[4:] else [])
     ),
@@ -287,7 +280,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_defaults": settings_reader("rsc_defaults"),
     "op_defaults": settings_reader("op_defaults"),
     "fencing_topology": _topology,
-    # crm resource maintenance RESOURCE off
+    # Example: crm resource maintenance RESOURCE off
     "resource": lambda builder, words: builder.change(
         words[1], read_words(["meta", "maintenance=false"][: 2 * (words[::2] == ["maintenance", "off"])], _BLOCKS)
     ),

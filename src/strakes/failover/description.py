@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 _COROSYNC_PORTS = (5404, 5405, 5406)
-# Maximum number of nodes, not counting remote nodes, from the manual of the Red Hat High Availability Add-On.
+# Maximum number of nodes without remote nodes, from the manual of the Red Hat High Availability Add-On.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# Texts that match these two patterns need no quoting in configuration files.
+# These texts need no quotation marks in configuration files.
 _WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
@@ -33,7 +33,7 @@ def _one_of(*words: str) -> tuple[str, str]:
     return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
 
 
-# Field of a dataclass -> pattern of its valid texts, and a description of them. Other fields accept any text.
+# Field of a dataclass -> pattern and description of its valid texts.
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
     "Bmc.user": _WORD,
@@ -71,8 +71,8 @@ class _Table:
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
         """Return an instance of a dataclass, with the keys of this TOML table as its fields.
 
-        ``inner``: further valid keys. ``needs``: keys that are required although their field has a default. Raises
-        BadInputError for a key that is unknown, missing or invalid.
+        ``inner``: further valid keys. ``needs``: keys that are required. Raises BadInputError for a key that is
+        unknown, missing or invalid.
         """
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
@@ -94,7 +94,7 @@ class _Table:
             name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
         )
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        # Texts are copied into files with one setting per line, and into XML, which cannot hold NUL.
+        # Texts are copied into files with one setting per line, and into XML.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         if shape is str:
@@ -153,7 +153,7 @@ def read_description(path: Path) -> Cluster:
 
 
 def described(file: TomlFile) -> Cluster:
-    """Return the cluster from the parsed tables of cluster.toml. Raises BadInputError with the key and the reason."""
+    """Return the cluster from the contents of cluster.toml. Raises BadInputError with the key and the reason."""
     top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
     listed = top.table("network", top.values.get("network", {}))
@@ -202,7 +202,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     bmc = controller.read(Bmc)
     pdus = []
     for one in table.tables("pdu"):
-        # Only outlets with SNMP have a version. SNMP 1 and 2c need a community, SNMP 3 a user.
+        # SNMP 1 and 2c need a community, SNMP 3 a user.
         plain = {} if "snmp" in str(one.values.get("agent")) else {"snmp_version": ""}
         if one.values.get("snmp_version") in ("1", "2c"):
             pdu = one.read(Pdu, needs=("community",), user="", password_script="", **plain)
@@ -270,7 +270,6 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
 
 
 def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
-    """Return the disks of a target: ``devices`` (one per node, for DRBD), ``device`` (shared), or a ZFS ``pool``."""
     if not table.values.keys() & {"device", "pool"}:
         devices = table.value("devices", dict[str, str])
         nodes = tuple(name for name in servers if name in devices)
@@ -314,15 +313,13 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     yield from _wrong_arrangement(cluster)
     managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
     if cluster.file_system.kind == "lustre" and managers != 1:
-        remedy = (
-            'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster that has it: mgs = ["NID", "NID"].'
-        )
+        remedy = 'Give one target role = "mgs" or "mgs+mdt". For an MGS in another cluster, give mgs = ["NID", "NID"].'
         yield "a Lustre file system must have exactly one MGS", "", remedy
     if cluster.node(cluster.survivor).quorum_only:
-        yield "the survivor must be a node that serves", f"{cluster.survivor} is quorum_only", ""
+        yield "the survivor must be a node with targets", f"{cluster.survivor} is quorum_only", ""
     for node in cluster.servers:
         if not any(node.name in target.nodes for target in cluster.targets):
-            yield "a node has nothing to serve", node.name, "Name the node in a target, or make it quorum_only = true."
+            yield "a node has no target", node.name, "Name the node in a target, or make it quorum_only = true."
 
 
 def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Objects that rules check, their facts (named values), and tests of facts: see docs/developers/add-a-rule.md."""
+"""Objects that rules check, and facts about them (named values). See docs/developers/add-a-rule.md."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that a rule checks. ``where``: beginning of messages about it. ``fact``: property name -> values."""
+    """An object that a rule checks. ``where``: beginning of messages about it. ``fact``: name of a fact -> values."""
 
     where: str
     fact: Facts
 
 
 def yes(condition: object) -> str:
-    """Return "yes" if a condition is true, otherwise an empty text."""
+    """Return "yes" for a true condition, otherwise an empty text."""
     return "yes" if condition else ""
 
 
 def facts(*tables: Table) -> Facts:
-    """Return a function that maps the name of a fact to its values. Later tables replace the facts of earlier ones."""
+    """Return a function from the name of a fact to its values. Later tables take precedence."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():
@@ -39,7 +39,7 @@ def facts(*tables: Table) -> Facts:
 
 
 def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    """Yield (key, first owner, other owner) for each key with several owners. ``rows``: (key, owner)."""
+    """Yield (key, first owner, other owner) for each key with several owners in rows of (key, owner)."""
     first: dict[_Key, str] = {}
     for key, owner in dict.fromkeys(rows):
         if first.setdefault(key, owner) != owner:
@@ -64,12 +64,12 @@ def number(text: str) -> float | None:
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Return whether an object fulfils all conditions (name of a fact -> test)."""
+    """Return whether the facts of an object pass all tests. ``conditions``: name of a fact -> test."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Return whether a test such as ``>= 3`` holds for the values of a fact. ``facts``: others to compare with."""
+    """Return whether a value passes a test such as ``>= 3``. ``facts``: facts that the test may name."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

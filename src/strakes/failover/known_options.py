@@ -16,11 +16,11 @@ from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# Minimum similarity (0 to 1) of a misspelling to a known name. difflib's default of 0.6 confuses more names.
+# Minimum similarity (0 to 1) of a misspelling to a known name. difflib's default is 0.6.
 _SIMILAR = 0.75
-# Time limit in seconds for crm_resource to print the metadata of an agent.
+# Time limit in seconds for crm_resource.
 _ASK_S = 5.0
-# Names of agents that crm_resource may run to get their metadata. A name with a path could start any program.
+# Names of agents. A path is not allowed, because it could name any program.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
@@ -29,14 +29,14 @@ class Option:
     """An option of a program or agent."""
 
     name: str
-    # Valid values: a kind (time), a range (1..9), words (yes|no; # is any number), or empty for any text.
+    # Valid values, such as ``time``, ``1..9``, or ``yes|no|#`` (# is a number). Empty for any text.
     kind: str = ""
     required: bool = False
-    unique: bool = False  # two resources must not have the same value
+    unique: bool = False  # two resources need different values
 
     def complaint(self, value: str) -> str:
-        """Return an empty text for a valid value, or a description of the valid values."""
-        # A placeholder, such as $NAME, <NAME> or {NAME} in a guide, stands for a value that is not known.
+        """Return a description of the valid values if the value is invalid, or an empty text."""
+        # $NAME, <NAME> and {NAME} are placeholders in guides.
         if not self.kind or re.match(r"lrm://|[<{]|.*\$", value):
             return ""
         if "|" in self.kind:
@@ -51,7 +51,6 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """Return the range that a number violates, or an empty text. ``kind``: ``1..9``, or ``1..9k`` for KiB."""
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
     assert bounds
@@ -78,7 +77,7 @@ def _words(section: str) -> Iterator[str]:
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return name -> option for the options in the given sections of the tables. Unknown sections add nothing."""
+    """Return name -> option for the options in these sections of the tables."""
     found = {}
     for section in sections:
         for word in _words(section):
@@ -126,21 +125,21 @@ def _installed(agent: str) -> frozenset[str]:
 
 
 def installed_options(one: Primitive) -> frozenset[str]:
-    """Return the names of the parameters of a resource's agent, if the agent is installed on this machine."""
+    """Return the names of the parameters of a resource's agent, if this machine has the agent."""
     return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most similar to an unknown name, or an empty text."""
+    """Return the known name that is most similar to a misspelt name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # difflib rates short names with two swapped letters as dissimilar.
+    # difflib finds short names with swapped letters dissimilar.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return a known name that differs only by case, by one letter or by two swapped letters, or an empty text."""
+    """Return a known name that differs by case, one letter or two swapped letters, or an empty text."""
     alike = (other for other in known if other != name)
     return next((other for other in alike if other.lower() == name.lower() or _one_letter(name, other)), "")
 

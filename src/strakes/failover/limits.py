@@ -1,4 +1,4 @@
-"""Limits on the size of a configuration. They are far above real clusters, and keep a check within seconds."""
+"""Limits on the size of a configuration, far above real clusters, for a check within seconds."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum numbers of resources (or nodes), and of constraints between two resources. The time of the rules grows with
-# the square of the number of resources, and in proportion to the number of constraints.
+# Maximum numbers of resources (or nodes), and of constraints between two resources. The rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-# Maximum depth of nested elements. Recursive readers use a stack frame per level; Python has a default of 1,000.
+# Maximum depth of nested elements. Python's stack has 1,000 frames by default.
 MOST_DEPTH = 100
-# Maximum number of attributes of an XML element. The time of Pacemaker's tools grows with its square.
+# Maximum number of attributes of an XML element. Pacemaker's tools take quadratic time.
 _MOST_ATTRIBUTES = 256
-# Maximum numbers of resources, constraints and XML elements for a simulation. Its time grows in proportion to them,
-# and a check runs up to 40 simulations within 20 s.
+# Maximum numbers of resources, constraints and XML elements for a simulation, of which a check may need 40.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
-# Maximum number of copies of resources in clones and bundles. With three times the number, a simulation takes seconds.
+# Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
 REPLICAS = ("replicas", "promoted-max", "masters")
-# Maximum processor time of a check in seconds. Only hostile configurations need more.
+# Maximum processor time of a check in seconds.
 _MOST_S = 8.0
-# Time limit in seconds for matching one pattern of the configuration.
+# Time limit in seconds for matching one regular expression of the CIB.
 _MOMENT_S = 1.0
 
 
@@ -51,7 +49,6 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 def too_many_copies(cib: Xml.Element) -> str:
     """Return the reason why a CIB has too many copies of resources to be simulated, or an empty text."""
-    # Defaults may set the number of copies, so the largest number in the CIB is assumed for every clone.
     given = [pair.get("value", "") for pair in cib.iter("nvpair") if pair.get("name") == "clone-max"]
     given += [each.get(name, "") for bundle in cib.iter("bundle") for each in bundle for name in REPLICAS]
     digits = [found[0] for text in given if (found := re.search(r"[0-9]+", text))]
@@ -61,7 +58,7 @@ def too_many_copies(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Return a context that raises BadInputError if its body exceeds the processor time limit. Main thread only."""
+    """Return a context that raises BadInputError after the maximum processor time. It works in the main thread only."""
     why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -69,7 +66,7 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` in the context after ``seconds``, in the main thread only. An inner context pauses the timer."""
+    """Raise ``error`` after ``seconds`` in a ``with`` block of the main thread. Inner blocks pause the timer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -78,7 +75,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
         raise error
 
     before = signal.signal(number, stop)
-    # The timer repeats every second in case the interrupted code catches the error.
+    # The interrupted code may catch the error, so the timer repeats.
     outer = signal.setitimer(timer, seconds, 1.0)
     try:
         yield
@@ -88,7 +85,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a regular expression matches part of a name. Raises BadInputError if it is invalid or slow."""
+    """Return whether a regular expression matches part of a name. Raises BadInputError for an invalid or slow one."""
     why, remedy = f"there was no result within {_MOMENT_S:g} s", "Name the nodes or resources instead."
     slow = BadInputError("matching a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
@@ -104,7 +101,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A constraint on a resource set applies to pairs of its members, whose number grows with the square of its size.
+    # A resource set stands for pairs of its members.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

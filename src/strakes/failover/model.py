@@ -1,8 +1,8 @@
-"""Model of a cluster: its services, and its description, which is inferred if no cluster.toml exists.
+"""Model of a cluster: its services, and its description in cluster.toml or inferred from other files.
 
 The files of a cluster become a ``Setup``: Pacemaker's configuration a ``Cib``, corosync.conf a ``Block``, DRBD's files
-``Resource``; crm text, pcs commands, pcs config output and haresources become a CIB. Roles follow from resources and
-constraints, never from names. ``options/renamed.toml`` maps names of other releases to those of Pacemaker 2.
+``Resource``. Statements of crm and pcs and haresources become a CIB. Roles of resources follow from agents and
+constraints, never from names.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _FENCING = "fencing network"
 
 @dataclass(frozen=True)
 class Service:
-    """A service: resources that always run together on one node, and fail over together."""
+    """A service: resources that run together on one node. ``name``: id of the group or first resource."""
 
-    name: str  # id of the group, or of the first resource
-    members: tuple[Primitive, ...]  # all resources except copies
-    # Members of promotable clones, such as DRBD, which must be promoted where the service runs.
+    name: str
+    members: tuple[Primitive, ...]
+    # Members of promotable clones, such as DRBD, that are promoted on the node of the service.
     copies: tuple[Primitive, ...]
-    nodes: tuple[str, ...]  # nodes that may run the service
-    replicated: tuple[str, ...]  # names of DRBD resources
-    pools: tuple[str, ...]  # names of ZFS pools
+    nodes: tuple[str, ...]  # nodes that may run it
+    replicated: tuple[str, ...]
+    pools: tuple[str, ...]
     devices: tuple[str, ...]
-    addresses: tuple[str, ...]  # movable IP addresses
+    addresses: tuple[str, ...]
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
-        """Return all resources of the service: its members, then its promoted copies."""
+        """Return all resources of the service."""
         return (*self.members, *self.copies)
 
     @property
@@ -49,14 +49,14 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: one sentence about each assumption that replaces a missing file."""
+    """The cluster and its services. ``assumed``: sentences about assumptions that replace missing files."""
 
     cluster: Cluster
     services: tuple[Service, ...]
     assumed: tuple[str, ...] = ()
 
     def services_by_target(self) -> dict[str, Service]:
-        """Return target in cluster.toml -> service of equal name, DRBD resource, ZFS pool, mount point or address."""
+        """Return target in cluster.toml -> service with the same name, device, pool, mount point or address."""
         found = {}
         for target in self.cluster.targets:
             service = next((one for one in self.services if _is_of(one, target)), None)
@@ -77,7 +77,7 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def model_of(setup: Setup) -> ClusterModel:
-    """Return the nodes, networks and services of a cluster. A part whose file is missing is empty."""
+    """Return the nodes, networks and services of a cluster. Parts without a file are empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
     return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
@@ -88,7 +88,7 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
     listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
-        # Nodes in corosync.conf may lack names. Pacemaker then uses host names, so the order identifies the nodes.
+        # corosync.conf may lack names of nodes. The order then identifies the nodes.
         listed = dict(zip(named, links, strict=False))
     for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
         yield name, listed.get(name, {})
@@ -100,7 +100,7 @@ def _assumed(setup: Setup) -> Iterator[str]:
     if not setup.corosync:
         yield "no corosync.conf: two independent links between all nodes and the default quorum are assumed"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
-        yield "no DRBD files: replication over the last link, without pauses of writing, is assumed"
+        yield "no DRBD files: DRBD is assumed to replicate over the last link, and never to suspend writes"
     if setup.cib and setup.pacemaker.constraints("rsc_ticket"):
         yield "every ticket is assumed to be granted to this site"
     if setup.cib and setup.cib.remote_nodes:
@@ -113,7 +113,7 @@ def _assumed(setup: Setup) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    # Plain clones are services only if there is nothing else: then they mount a cluster file system on all nodes.
+    # Without other services, the plain clones of a cluster file system are the services.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]
@@ -129,7 +129,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        # A colocation with a clone, but without a role, allows every node with a copy, promoted or not.
+        # A colocation with a clone allows every node with a copy, unless it names the promoted role.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
             join(one.id for one in (*ends[0], *ends[1]))
@@ -208,7 +208,6 @@ def _ip(address: str) -> str:
 
 
 def _subnet(addresses: list[str]) -> str:
-    """Return the smallest subnet that contains all addresses, but at least a /24 (IPv6: /64); empty for host names."""
     read = [read_address(address) for address in addresses]
     first = read[0] if read else None
     if first is None:
@@ -228,7 +227,7 @@ def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Net
     port = bmc.values.get("ipport", "") if bmc else ""
     outlets = [one for one in devices if is_outlet(one)]
     levels = setup.cib.levels_of(name) if setup.cib else []
-    # A fencing level with several outlets suggests that the node has one power feed per outlet.
+    # Assume one power feed per outlet if a fencing level has several outlets.
     together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
     feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
     pdus = tuple(

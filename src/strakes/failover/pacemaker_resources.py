@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 # Pacemaker's default time-out for an operation, in seconds.
 DEFAULT_TIMEOUT_S = 20.0
-# Agent that monitors a network or server -> default name of the node attribute that holds its result.
+# Agent that monitors a network or server -> default name of the node attribute with its result.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a resource, with the values of ``op_defaults`` or Pacemaker's defaults where it sets none."""
+    """One operation of a resource, with effective values."""
 
     name: str
     interval_s: float
@@ -30,7 +30,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Primitive:
-    """One resource or fencing device. ``clone``, ``group``: ids, or empty. ``meta``: effective meta attributes."""
+    """One resource or fencing device. ``clone``, ``group``: ids, or empty."""
 
     id: str
     standard: str
@@ -44,17 +44,17 @@ class Primitive:
     default_timeout_s: float = DEFAULT_TIMEOUT_S
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation with this name (and role, if one is given), or None."""
+        """Return the first operation with this name, and with this role if it is given."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
-        """Return the time-out of an operation in seconds; the default time-out if the operation is not configured."""
+        """Return the time-out of an operation in seconds, or the default if none is configured."""
         operation = self.operation(name)
         return operation.timeout_s if operation else self.default_timeout_s
 
     @property
     def watched_attribute(self) -> str:
-        """Return the node attribute in which an agent such as ping stores its result; empty for other agents."""
+        """Return the node attribute that a monitoring agent such as ping sets, or an empty text."""
         if self.agent not in WATCHERS:
             return ""
         return self.values.get("name") or WATCHERS[self.agent] or f"ethmonitor-{self.values.get('interface', '')}"
@@ -76,7 +76,7 @@ class Primitive:
 
     @property
     def uses_disk(self) -> bool:
-        """Return whether the resource mounts a file system, or exports a disk to clients."""
+        """Return whether the resource mounts a file system or exports a disk."""
         return self.is_mount or self.agent == "iSCSILogicalUnit"
 
     @property
@@ -92,19 +92,19 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Location:
-    """A location constraint: resources prefer some nodes, or avoid them if the score is negative."""
+    """A location constraint for some nodes. With a negative score, resources avoid these nodes."""
 
     id: str
     resources: tuple[str, ...]
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True  # False if it depends on the time or on other values that are not in the CIB
+    certain: bool = True  # False if values outside the CIB, such as the time, decide
 
 
 @dataclass(frozen=True)
 class Colocation:
-    """A colocation of two (resource, role) pairs: on the same node, or on different nodes if the score is negative."""
+    """A colocation of two (resource, role) pairs. A negative score keeps them on different nodes."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]
@@ -113,7 +113,7 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of two actions: ``then_action`` of the resource ``then`` waits for ``first_action`` of ``first``."""
+    """An order: ``then_action`` of the resource ``then`` follows ``first_action`` of the resource ``first``."""
 
     id: str
     first: str

@@ -14,18 +14,18 @@ from strakes.failover.crm_text import joined_lines, settings_reader, split_words
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# Description of the monitor operations that are assumed for agents whose metadata are unknown.
+# Marks monitor operations that are assumed for unknown agents.
 _ASSUMED = "assumed"
 _ACTIONS = ("start", "stop", "promote", "demote")
 _TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
 _ENDS_OF_NODES = ("transport", "totem", "quorum")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
-# Options of ``resource create`` with one value; newer releases of pcs also accept them without dashes.
+# Options of ``resource create`` with one value.
 _POSITIONS = {"group", "before", "after"}
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
-    """Return the CIB that a list of pcs commands creates. Commands that change no configuration are skipped."""
+    """Return the CIB that a list of pcs commands creates. Other commands are ignored."""
     builder = CibBuilder()
     for words in _commands(text):
         for length in (3, 2, 1):
@@ -38,7 +38,7 @@ def read_pcs_commands(text: str) -> CibBuilder:
 
 
 def corosync_of(text: str) -> str:
-    """Return the corosync.conf that ``pcs cluster setup NAME NODE [addr=A]...`` of pcs 0.10 writes, or ""."""
+    """Return the corosync.conf that ``pcs cluster setup`` of pcs 0.10 writes, or an empty text."""
     cluster, nodes = "", list[list[str]]()
     for words in _commands(text):
         if words[:2] == ["cluster", "setup"] and "--name" not in words and not nodes:
@@ -69,7 +69,6 @@ def _commands(text: str) -> Iterator[list[str]]:
 
 
 def _setup(builder: CibBuilder, words: list[str]) -> None:
-    """Add the nodes of ``cluster setup NAME NODE [addr=A]...``; pcs 0.9: ``setup --name NAME NODE,NODE-ring1 ...``."""
     place = words.index("--name") if "--name" in words else -1
     words = words[: max(place, 0)] + words[place + 2 :]
     for word in takewhile(lambda word: word not in _ENDS_OF_NODES and not word.startswith("--"), words):
@@ -94,7 +93,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     group = placed.pop("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     words = [word[2:] if word in ("--clone", "--master") else word for word in words]
-    # Options of a clone may follow the word meta, as in: clone meta notify=true.
+    # The word meta may precede the options of a clone: clone meta notify=true.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
@@ -115,7 +114,6 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
-    """Make a clone. pcs also monitors the promoted role if the clone is promotable and its agent is unknown."""
     element = builder.find(member)
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
@@ -124,7 +122,7 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
 
 def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     times = times_of(agent)
-    # Most agents advise a monitor interval of 10 s. If the metadata advise none, pcs uses 60 s.
+    # Most agents advise a monitor interval of 10 s. Without advice, pcs uses 60 s.
     monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
@@ -190,7 +188,7 @@ def add_order(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraint of ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE``."""
     read = read_words(words, ())
     halves = [half.split() for half in " ".join(read.plain).split(" then ")]
-    # pcs writes "start" for a missing action, unlike Pacemaker, which repeats the first action.
+    # For a missing action, pcs writes "start" and Pacemaker repeats the first action.
     ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "start") for half in halves]
     options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
     for first, then in pairwise(ends):
@@ -222,7 +220,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource op defaults": settings_reader("op_defaults"),
     "resource create": _create,
     "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
-    # A bundle is represented by a clone of a Dummy resource, until a resource is created inside it.
+    # A bundle without a resource is represented by a clone of a Dummy resource.
     "resource bundle create": lambda to, words: _create(to, [f"{words[0]}-container", "Dummy", "clone", words[0]]),
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),

@@ -1,4 +1,4 @@
-"""Read the output of ``pcs config`` (pcs 0.9 to 0.12), which shows nested resources by indentation."""
+"""Read the output of ``pcs config`` (pcs 0.9 to 0.12)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
         builder.group(identity, members, _below(line, "Meta Attr"))
         return [identity]
     if not members:
-        # A Pacemaker bundle may consist of containers only. A Dummy resource represents them.
+        # A bundle without a resource is represented by a Dummy resource.
         words = Words((), {}, (("op", "monitor", {"interval": "60s"}),))
         members = [builder.primitive(f"{identity}-container", "ocf:heartbeat:Dummy", words).get("id", "")]
     meta = _below(line, "Meta Attr") | ({"promoted-max": promoted} if promoted else {})

@@ -1,6 +1,6 @@
 """Make the files of a plan from a description and templates, and write them to disk.
 
-A template line ``#: SETTING | RISK`` does not go into the file. It becomes a row of a table in the run-book.
+The line ``#: SETTING | RISK`` in a template becomes a row of a table in the run-book.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
-# Lustre's recovery time per client, in seconds, at one published site (420 s with 2,000 clients). Other sites differ.
+# Lustre's recovery time per client in seconds, from one published site (420 s with 2,000 clients).
 _PUBLISHED_S_PER_CLIENT = 0.21
-# Lustre's default recovery limits in seconds.
+# Lustre's default recovery limits (soft, hard) in seconds.
 _SOFT_S, _HARD_S = 300, 900
-# Planned stonith-timeout in seconds: Pacemaker's time limit for powering a node off.
+# Planned stonith-timeout in seconds.
 _STONITH_TIMEOUT_S = 120
-# Seconds for which DRBD waits until its peer is fenced. It must exceed Pacemaker's own limit for fencing.
+# Seconds for which DRBD waits for fencing of its peer. It must exceed stonith-timeout.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Pacemaker score of a node whose network works. It exceeds a group's stickiness, so a lost network moves the group.
+# Score of a node whose network works. It must exceed the stickiness of a group.
 _WATCHED = "20000"
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
@@ -45,7 +45,7 @@ include "drbd.d/*.res";
 
 @dataclass(frozen=True)
 class Line:
-    """A setting that the run-book explains. ``text``: the setting. ``why``: the risk that it averts."""
+    """A setting that the run-book explains. ``why``: the risk without the setting."""
 
     text: str
     why: str
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file of a plan. ``goes_to``: path on each node, or empty. ``lines``: settings that the run-book explains."""
+    """One file of a plan. ``goes_to``: its path on each node, or empty. ``lines``: settings for the run-book."""
 
     path: str
     text: str
@@ -75,7 +75,7 @@ def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the configuration files of DRBD 8.4 or 9; empty if the nodes share their disks."""
+    """Return the configuration files of DRBD 8.4 or 9. With shared disks there are none."""
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
@@ -132,7 +132,7 @@ def _recipients(cluster: Cluster) -> dict[str, str]:
 
 
 def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the alert programs. They read the URL of a webhook from a separate file, because the URL is secret."""
+    """Return the alert programs. They read the secret URL of a webhook from a separate file."""
     return tuple(
         _rendered("alert.sh", f"/etc/strakes/alert-{kind}", mode=0o755, kind=kind) for kind in _recipients(cluster)
     )
@@ -164,8 +164,8 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
-    """Return the soft and the hard limit of Lustre's recovery in seconds, for example (300, 900)."""
-    # Without given limits: twice the published recovery time, and a third of that; at least Lustre's defaults.
+    """Return the soft and the hard limit of Lustre's recovery in seconds."""
+    # The default of the hard limit is twice the published recovery time.
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
     return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard
@@ -189,7 +189,6 @@ def _import_options(target: ServedTarget) -> str:
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Return the run-book in Markdown. ``on=A,B`` after the beginning of a code block names the nodes that run it."""
     soft_s, hard_s = recovery_limits(cluster)
     scripts = {node.bmc.password_script for node in cluster.nodes}
     scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
@@ -234,7 +233,10 @@ def _environment() -> Environment:
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
-    """Write a plan and return its cluster and files. ``replace`` allows a non-empty directory. Raises BadInputError."""
+    """Write a plan and return its cluster and files. Raises BadInputError.
+
+    ``replace``: write to a directory that is not empty.
+    """
     cluster = read_description(description)
     files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))
     try:

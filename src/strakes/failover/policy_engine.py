@@ -20,18 +20,18 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# Maximum number of transitions after an event. A cluster that needs more is in a loop. Time grows in proportion.
+# Maximum number of transitions after an event. More transitions are a sign of a loop.
 TRANSITIONS = 4
-# Time limit in seconds for one simulation. A simulation of 60 resources takes less than a second.
+# Time limit in seconds for one simulation.
 _MOST_S = 20.0
 Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
-    """Pacemaker's policy engine, applied to one cluster.
+    """Pacemaker's policy engine, applied to one cluster. It writes its files into ``directory``.
 
-    ``directory``: place for its files, which the caller removes. ``limit_s``: time limit in seconds for all simulations
-    together. Raises EnvironmentLacksError without crm_simulate, and BadInputError for a CIB with too many clone copies.
+    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate,
+    and BadInputError for a CIB with too many copies.
     """
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
@@ -50,11 +50,11 @@ class PolicyEngine:
         self._hosts = {d.name: [at.name for at in d.hosts] for d in setup.drbd if not d.block.all("stacked-on-top-of")}
 
     def steady(self) -> Snapshot:
-        """Return the state without failures and outdated DRBD copies. Raises BadInputError for an invalid CIB."""
+        """Return the state without failures. Raises BadInputError for an invalid CIB."""
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Return the state one transition after the status stored in the CIB. Return None if the CIB has no status."""
+        """Return the state one transition after the status in the CIB, or None without a status."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)
@@ -65,7 +65,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after ``most`` transitions or less. ``words``: crm_simulate's arguments for the first."""
+        """Return the state after ``most`` transitions. ``words``: arguments of crm_simulate for the first one."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")
@@ -75,7 +75,7 @@ class PolicyEngine:
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             done = document.findall("./actions/rsc_action")
             restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
-            # crm_simulate fails if actions wait for each other in a loop. Further transitions would not resolve it.
+            # crm_simulate reports an error if actions wait for each other in a loop.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
         nodes = document.findall("./revised_cluster_status/nodes/node")
@@ -96,10 +96,10 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the attributes of a node that running agents would set: promotion scores, and results of network checks.
+        """Set the attributes of a node that agents set while they run.
 
-        ``state``: element of the node in the CIB's status. ``stale``: promotion attributes of outdated copies, which
-        are left out. ``watched``: (attribute, node, value) of agents that monitor networks.
+        ``state``: the node's element in the status. ``stale``: attributes of outdated DRBD copies, which must not be
+        set. ``watched``: (attribute, node, value) from network monitoring.
         """
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
@@ -109,7 +109,7 @@ class PolicyEngine:
         if block is None:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
-        # Agents such as DRBD's set the node attribute master-ID where their copy may be promoted.
+        # Agents such as DRBD's set the node attribute master-ID on nodes that may promote the resource.
         copies = [
             f"master-{one.id}"
             for one in self._cib.primitives
@@ -133,7 +133,6 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        """Return node attribute -> value that agents set while they run and all hosts that they monitor answer."""
         attributes = {}
         for one in self._cib.primitives:
             if name := one.watched_attribute:
@@ -160,7 +159,7 @@ class PolicyEngine:
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
         except Xml.ParseError:
             document = None
-        # crm_simulate fails for a loop of actions, but prints the actions. If it refuses the CIB, it writes no graph.
+        # crm_simulate writes no graph if it refuses the CIB.
         if not graph.exists() or not out.exists() or document is None:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
             raise BadInputError(
@@ -173,7 +172,7 @@ class PolicyEngine:
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:
-    """Return a failed monitor of a resource in the notation of crm_simulate, such as ``ip_monitor_10000@n1=1``."""
+    """Return a failed monitor operation as crm_simulate expects it, such as ``ip_monitor_10000@n1=1``."""
     monitors = [one for one in service.operations if one.repeats]
     chosen = next((one for one in monitors if one.role == role), monitors[0] if monitors else None)
     return f"{service.id}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}@{node}=1"
@@ -194,7 +193,7 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
         for node in status.iterfind("./nodes/node")
         if node.get("online") != "true" or node.get("unclean") == "true"
     }
-    # A resource in a guest node counts as running on the node that hosts the guest's container.
+    # Guest nodes are containers that run on other nodes.
     containers = {node.get("name", ""): node.get("id_as_resource", "") for node in status.iterfind("./nodes/node")}
     for resource in status.iter("resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))

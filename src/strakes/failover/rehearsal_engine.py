@@ -1,4 +1,4 @@
-"""Simulate failures with Pacemaker's policy engine: where do services run, and which nodes are fenced?"""
+"""Simulate failures with Pacemaker's policy engine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Event:
-    """An event to simulate, such as the death of a node."""
+    """An event to simulate. ``stale``, ``diskless``: (target, node). ``monitors``, ``stops``: (resource, node)."""
 
-    dead: frozenset[str] = frozenset()  # nodes that die
-    monitors: frozenset[tuple[str, str]] = frozenset()  # (resource, node) whose monitor operation fails
-    stops: frozenset[tuple[str, str]] = frozenset()  # (resource, node) whose stop operation fails
-    stale: frozenset[tuple[str, str]] = frozenset()  # (target, node) with an outdated DRBD copy
+    dead: frozenset[str] = frozenset()
+    monitors: frozenset[tuple[str, str]] = frozenset()
+    stops: frozenset[tuple[str, str]] = frozenset()
+    stale: frozenset[tuple[str, str]] = frozenset()
     quorum: bool = True
-    unfenceable: frozenset[str] = frozenset()  # nodes that cannot be fenced
-    diskless: frozenset[tuple[str, str]] = frozenset()  # (target, node) that lost its shared disks
-    watched: Watched = frozenset()  # (attribute, node, value) from network monitoring
+    unfenceable: frozenset[str] = frozenset()
+    diskless: frozenset[tuple[str, str]] = frozenset()
+    watched: Watched = frozenset()
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The cluster after an event. ``places``: target -> node that runs all of its resources, or empty."""
+    """The cluster after an event. ``places``: target -> node that serves it, or an empty text."""
 
     file: Path
     places: dict[str, str]
@@ -48,10 +48,10 @@ class FailureEngine:
         self._known: dict[tuple[Path, Event], ClusterState] = {}
 
     def steady(self, watched: Watched = frozenset()) -> ClusterState:
-        """Return the state without failures. Raises BadInputError if no service runs completely in it."""
+        """Return the state without failures. Raises BadInputError if no service runs completely."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # The status in the CIB has unmanaged resources and transient attributes, so more services may run with it.
+            # With the status in the CIB, more services may run, because it contains transient attributes.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -60,13 +60,13 @@ class FailureEngine:
             raise BadInputError(
                 "no service runs completely, even without a failure",
                 where=", ".join(state.places) or "no target is a service that a node may run",
-                why="in each service, the policy engine leaves a resource stopped, unpromoted or on another node",
+                why="every service has a resource that is stopped, not promoted, or on another node than the others",
                 remedy="strakes failover check DIR lists the mistakes of the configuration.",
             )
         return state
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
-        """Return the cluster after ``event`` has happened in ``state``. Results are cached."""
+        """Return the cluster after an event."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
             surviving = event.unfenceable & set(found.fenced)
@@ -74,8 +74,7 @@ class FailureEngine:
         return self._known[state.file, event]
 
     def _unfenced(self, state: ClusterState, event: Event, surviving: frozenset[str]) -> ClusterState:
-        # The policy engine assumes that fencing succeeds. If it fails, simulate the event without fencing devices. A
-        # resource whose stop failed on an unfenced node may still run there, so its service counts as not served.
+        # crm_simulate assumes that fencing succeeds, so failed fencing is simulated without fencing devices.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
@@ -89,7 +88,7 @@ class FailureEngine:
         root = self._prepared(state.file, event)
         lost = () if fencing else self._cib.devices
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # An empty clone or group would be invalid in a CIB, so it is removed together with its fencing devices.
+        # A CIB must not contain an empty clone or group.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):
@@ -115,7 +114,7 @@ class FailureEngine:
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # crm_simulate ignores its option --quorum if no other change is given, so the CIB sets the quorum.
+        # crm_simulate ignores its option --quorum if no other change is given.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")
@@ -138,7 +137,7 @@ class FailureEngine:
 
 
 def place_of(service: Service, snapshot: Snapshot) -> str:
-    """Return the node that runs all members of a service (if it has none: its promoted copies), or an empty text."""
+    """Return the node that runs the whole service, or an empty text."""
     nodes = [snapshot.nodes_of(one.id) for one in service.members] or [
         snapshot.nodes_of(one.id, "Promoted") for one in service.copies
     ]

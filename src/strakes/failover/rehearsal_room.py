@@ -1,4 +1,4 @@
-"""Model of the hardware: which nodes have power and reach each other. There are no partial failures of a part."""
+"""Model of the hardware: which nodes have power and reach each other. A part works or fails completely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.failover.rehearsal_wiring import Cut, Wiring
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail. ``name``: such as a node or network. ``target``: target of a disk, or network of a card."""
+    """A part that can fail, such as a node. ``target``: target of a disk, or network of a network card."""
 
     kind: str
     name: str
@@ -28,7 +28,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
-        """Return the position of the part in a pair of failures: the part with the smaller number fails first."""
+        """Return the rank of the part in a pair of failures. The part with the lower rank fails first."""
         return list(read_table("options/failures")).index(self.kind)
 
 
@@ -67,7 +67,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 @dataclass(frozen=True)
 class ReportedPowerOff:
-    """A power-off that ``device`` reported as successful. ``dead``: nodes that really lose power."""
+    """A successful power-off as ``device`` reports it. ``dead``: nodes that really lose power."""
 
     device: str
     dead: frozenset[str]
@@ -75,14 +75,14 @@ class ReportedPowerOff:
 
 @dataclass(frozen=True)
 class Room:
-    """The hardware of a cluster, with some parts broken."""
+    """The hardware of a cluster with some broken parts."""
 
     cluster: Cluster
     wiring: Wiring
     broken: frozenset[RoomPart] = frozenset()
 
     def without(self, part: RoomPart) -> Room:
-        """Return a copy of the hardware in which a further part is broken."""
+        """Return a copy in which a further part is broken."""
         return replace(self, broken=self.broken | {part})
 
     def is_broken(self, kind: str, name: str, target: str = "") -> bool:
@@ -99,7 +99,7 @@ class Room:
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
-        """Return the partitions: groups of nodes that heartbeat links connect, the largest group first."""
+        """Return the partitions, the largest first: groups of nodes that heartbeat links connect."""
         left = [node.name for node in nodes]
         islands: list[frozenset[str]] = []
         while left:
@@ -121,14 +121,14 @@ class Room:
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Return whether the replication network, or with DRBD 9 a heartbeat network, connects a target's nodes."""
+        """Return whether a network for DRBD connects the nodes of a target. DRBD 9 also uses heartbeat networks."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
         )
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Return whether a node reaches the quorum device. A device outside all networks counts as reached."""
+        """Return whether a node reaches the quorum device. A device outside all networks is always reached."""
         host = self.wiring.quorum_host
         on = self._networks_of(host)
         return bool(host) and (not on or any(self.on_network(node, name) for name in on))
@@ -139,7 +139,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. Unknown addresses are reached through the clients' networks."""
+        """Return whether a node reaches an address. Unknown addresses belong to the networks of the clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -147,7 +147,7 @@ class Room:
         return [network.name for network in self.cluster.networks if network.holds(address)]
 
     def powered(self, node: Node) -> bool:
-        """Return whether the node gets power from at least one of its feeds."""
+        """Return whether the node gets power from a feed."""
         return not self.is_broken("supply", node.name) and any(
             not self.is_broken("feed", feed) for feed in node.power_feeds
         )
@@ -157,7 +157,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the power-off that the first successful fencing level of a node reports; None if all levels fail."""
+        """Return the power-off by the first successful fencing level of a node, or None if all levels fail."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -187,21 +187,21 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of the hardware and of the cluster after some failures."""
+    """The state of the hardware and of the cluster after some failures. ``stale``: (target, node) pairs."""
 
     room: Room
     state: ClusterState
-    off: frozenset[str] = frozenset()  # nodes that are dead or without power
-    stale: frozenset[tuple[str, str]] = frozenset()  # (target, node) with an outdated copy
+    off: frozenset[str] = frozenset()
+    stale: frozenset[tuple[str, str]] = frozenset()
     stuck: bool = False  # services move only after a person acts
-    apart: bool = False  # live nodes do not reach each other
+    apart: bool = False
     frozen: bool = False  # DRBD has suspended all writes
-    paused: bool = False  # DRBD suspends writes until its fence-peer handler times out
+    paused: bool = False
     quorum: bool = True
 
     @property
     def places(self) -> dict[str, str]:
-        """Return target -> node that serves it from an up-to-date copy, or an empty text if no node serves it."""
+        """Return target -> node that serves an up-to-date copy of it, or an empty text."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -223,7 +223,7 @@ class World:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Return the targets that are served by a node that clients do not reach."""
+        """Return the targets on nodes that clients do not reach."""
         return tuple(
             target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
         )
@@ -231,7 +231,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the time for which clients wait."""
+    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the waiting time of clients."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The effect of one or two failures. ``modelled``: it does not follow from Pacemaker's policy engine alone."""
+    """The effect of one or two failures. ``modelled``: the policy engine alone does not predict this effect."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

@@ -1,4 +1,4 @@
-"""Play one failure or several in a row: their effect on the hardware, and the reaction of the cluster."""
+"""Rehearse failures in a row: their effect on the hardware, and the reaction of the cluster."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Policies:
-    """The settings that decide how nodes react when the heartbeat between them is lost."""
+    """The settings that determine how nodes react to a lost heartbeat."""
 
     fencing: bool
     two_node: bool
-    device: bool  # whether a quorum device has a vote
+    device: bool  # whether a quorum device votes
     breaks_ties: bool
-    first: str  # node whose partition wins a tie of votes, by the quorum device or auto_tie_breaker
+    first: str  # node whose partition wins a tie of votes
     frozen_without_peer: bool
     frozen_s: float
     delays_s: dict[str, tuple[float, float]]
     by_priority: bool  # whether the node with services wins a fencing race
     waits_for_all: bool
     names: tuple[str, ...]  # nodes with a vote
-    watchers: tuple[Primitive, ...]  # agents that monitor networks
+    watchers: tuple[Primitive, ...]
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
-        """Return the settings for quorum and fencing in the configuration files of a cluster."""
+        """Return the settings in the configuration files of a cluster."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
         names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
@@ -59,7 +59,7 @@ class Policies:
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
             by_priority=decides_by_priority(setup),
-            # A node of Heartbeat waits for initdead only, and then takes all resources.
+            # Heartbeat waits for initdead and then takes all resources.
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
             and cib.properties.get("no-quorum-policy") != "ignore"
             and not setup.is_heartbeat,
@@ -68,10 +68,10 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Return whether the partition ``island`` has quorum. ``islands``: all partitions."""
+        """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
         if self.two_node:
             return True
-        # The quorum device votes for the largest partition that it reaches. In a tie, its tie-breaker node decides.
+        # In a tie, the quorum device votes for the partition with its tie-breaker node.
         seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
         largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
         votes = len(island) + (self.device and largest == island)
@@ -81,7 +81,7 @@ class Policies:
         return self.breaks_ties and votes * 2 == everybody and self.first in island
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return (attribute, node, value) for the node attributes that network-monitoring agents set."""
+        """Return (attribute, node, value) for each node attribute that network monitoring sets."""
         return frozenset(
             (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers
@@ -111,7 +111,7 @@ def _node_of(setup: Setup, tie_breaker: str) -> str:
 
 
 class Story:
-    """Rehearses failures in one cluster, beginning with all parts working."""
+    """Rehearses failures in one cluster."""
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         model = model_of(setup)
@@ -131,7 +131,7 @@ class Story:
         )
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
-        """Return the result of several failures in a row. The cluster reacts to each failure before the next one."""
+        """Return the result of failures in a row. The cluster reacts before the next failure."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -153,9 +153,9 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Apply a further failure and the cluster's reaction. Return the new state and the effects of the failure."""
+        """Return the state after a further failure and the cluster's reaction, and the effects of the failure."""
         world, step = self._failed(world, part)
-        # If a node writes to a target while its partner is off, the partner's copy becomes outdated.
+        # A copy becomes outdated if its node is off while the partner writes.
         places = world.places
         alone = {
             (target.name, other)
@@ -187,7 +187,7 @@ class Story:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Return the ids of the resources whose failure is rehearsed."""
+        """Return the ids of the resources whose failures are rehearsed."""
         return tuple(one.id for own in self.services.values() for one in own.parts)
 
     def _standing(self, world: World) -> list[Node]:
@@ -229,7 +229,7 @@ class Story:
         if not standing:
             return replace(world, stuck=True), Step(said=("no node is left",))
         if world.stuck:
-            return world, Step(said=("a person must act already because of an earlier failure",))
+            return world, Step(said=("a person must act because of an earlier failure",))
         islands = room.islands(standing)
         if len(islands) > 1:
             return self._split(world, standing, islands)
@@ -283,17 +283,17 @@ class Story:
         ]
         if not self.policies.fencing:
             disks = any(own.devices or own.pools for own in self.services.values())
-            text = "both sides mount the same disks" if disks else "both sides run the same services"
+            text = "both partitions mount the same disks" if disks else "both partitions run the same services"
             if self.setup.drbd:
-                text = "both sides try to serve, and only DRBD's single primary prevents that"
+                text = "both partitions try to serve, but DRBD allows only one primary"
             if apart:
-                text = "both sides serve, each from its own copy"
+                text = "both partitions serve, each from its own DRBD copy"
             return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
         quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
         if not quorate:
             state = self.engine.after(world.state, self._event(world, quorum=False))
             return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
-                said=("neither side has quorum" if len(standing) == 2 else "no side has quorum",)
+                said=("no partition has quorum",)
             )
         if len(quorate) > 1:
             return self._race(world, standing, frozen=bool(apart))
@@ -322,7 +322,6 @@ class Story:
             text = f"{', '.join(node.name for node in losers)} cannot be powered off"
         text += ": DRBD stops all writing until a person acts" if waits else ""
         if not self.policies.two_node:
-            # Nodes without quorum stop their services.
             off = {node.name for node in losers}
             world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
@@ -338,32 +337,28 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [name for name, place in world.places.items() if place != before[name]]
-        # DRBD (fencing resource-and-stonith) suspends writes until its peer is known to be off, even if nothing moves.
+        # DRBD with fencing resource-and-stonith suspends writes until its peer is known to be off.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
         if moved or frozen:
             wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
         if not frozen:
-            # The losing node serves until its power is cut, so the shortest wait excludes detection and fencing.
             wait = replace(wait, least_s=self.times.start(moved).least_s)
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[list[Node], tuple[str, ...]]:
-        """Return who wins the fencing race, and remarks; nobody if no node can fence, both if each fences the other."""
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return able, ()
         busy = [node for node in standing if node.name in self.first.state.places.values()]
         if self.policies.by_priority and len(busy) == 1:
             return busy, ()
-        # Only with two nodes the delays are known: see delays_of.
         first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing[:2])
         if first == second and first[0] == first[1]:
             return standing, ()
         if first[0] >= second[1] or second[0] >= first[1]:
             return [standing[0 if first[0] >= second[1] else 1]], ()
-        # The delays are random. Assume the worse result: the node that runs the services is powered off.
         return ([node for node in standing if node not in busy] or able)[:1], ("either node may win, at random",)
 
     def _pretended(
@@ -434,7 +429,7 @@ class Story:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
         first = self.services[part.target].members[0]
-        told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount must detect this"
+        told = "its node panics (failmode of the pool)" if target.pool else "the monitor of the mount must detect this"
         world, step = self._service(world, first.id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
@@ -454,7 +449,7 @@ class Story:
 
 
 def ending(first: World, last: World, steps: list[Step]) -> Ending:
-    """Return the worst effect of the failures on clients, such as a take-over or an outage."""
+    """Return the worst effect of the failures on clients."""
     before, after = first.places, last.places
     endings: list[Ending] = ["nothing"]
     if last.unreachable:

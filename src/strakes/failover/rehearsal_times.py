@@ -1,4 +1,4 @@
-"""Bounds of the time for which clients wait, from the configured times of detection, fencing, stop and start."""
+"""Bounds of the waiting time of clients, from the configured times of detection, fencing, stop and start."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.setup import Setup
 from strakes.failover.times import amounts_of
 
-# Assumed shortest times, in seconds, for a power-off and for the start of a resource.
+# Assumed minimum times in seconds for a power-off and for the start of a resource.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """Lower and upper bound of a time in seconds. The upper bound of an operation is its time-out."""
+    """Lower and upper bound of a time in seconds."""
 
     least_s: float = 0.0
     most_s: float = 0.0
@@ -27,7 +27,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the bounds in words, such as "2 s to 3 min", or an empty text if the upper bound is 0."""
+        """Return the bounds in words, such as "2 s to 3 min". Without an upper bound above 0, return an empty text."""
         return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
 
 
@@ -40,7 +40,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Bounds of the phases of a fail-over. ``starts``, ``stops``: per target. ``looks_s``: detection, per resource."""
+    """Bounds of the phases of a fail-over, by target (``starts``, ``stops``) or by resource (``looks_s``)."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -52,7 +52,7 @@ class Times:
 
     @classmethod
     def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
-        """Return the times in the configuration files of a cluster. ``services``: target -> service."""
+        """Return the times in the configuration files. ``services``: target -> service."""
         cib = setup.pacemaker
         first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
@@ -71,7 +71,7 @@ class Times:
         )
 
     def fencing(self, node: str) -> Span:
-        """Return the time from the decision to fence a node until it is known to be off, without random delays."""
+        """Return the bounds of the time to fence a node, without random delays."""
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off
 

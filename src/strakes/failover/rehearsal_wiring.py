@@ -1,4 +1,4 @@
-"""Heartbeat links and fencing devices as the configuration files define them, including mistakes."""
+"""Heartbeat links and fencing devices in the configuration files, with their mistakes."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 @dataclass(frozen=True)
 class Cut:
-    """The effect of one fencing device. ``lost``: its address is unknown; ``surely``: it never fails in this model."""
+    """The effect of a fencing device. ``lost``: its address is unknown. ``surely``: the device never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
-    node: str = ""  # node whose power is really cut
-    feed: str = ""  # power feed that an outlet switches
+    node: str = ""  # node that loses power
+    feed: str = ""
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """Heartbeat links and fencing devices."""
+    """Heartbeat links and fencing devices. ``links``: networks of links that connect all nodes."""
 
-    links: tuple[str, ...]  # networks of the Corosync links that connect all nodes
+    links: tuple[str, ...]
     quorum_host: str
-    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels, whose devices must all succeed
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels, each with all its devices
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the links and devices in the configuration files, which may contradict cluster.toml."""
+        """Return the links and devices in the configuration files, not those in cluster.toml."""
         host = setup.corosync.one("quorum").one("device").one("net").get("host")
         levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
         return cls(tuple(_links(setup, cluster)), host, levels)
@@ -53,7 +53,7 @@ def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
 
 
 def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
-    # fence_kdump succeeds only for a node that crashed and dumps its memory.
+    # fence_kdump succeeds only for a node that dumps its memory.
     useful = (device for device in fencing.devices_for(setup.pacemaker, node) if device.agent != "fence_kdump")
     devices = {device.id: device for device in useful}
     named = setup.pacemaker.levels_of(node)

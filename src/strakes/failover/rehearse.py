@@ -16,14 +16,14 @@ from strakes.failover.rehearsal_story import Story
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
-# Time limits in seconds for all simulations, without and with pairs. Clusters of more than 20 resources may need more.
+# Time limits in seconds for all simulations, without and with pairs of failures.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
-_NOTHING = "there are only clones, stopped resources, watchers of networks and fencing devices, and none of them moves"
+_NOTHING = "no resource can move: there are only clones, stopped resources, network monitors and fencing devices"
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The results of all failures. ``assumed``: assumptions behind them. ``nothing``: why there are no results."""
+    """The results of all failures. ``assumed``: assumptions. ``nothing``: reason for an empty result."""
 
     where: str
     singles: tuple[Scene, ...]
@@ -33,10 +33,10 @@ class Rehearsal:
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
-    """Return the results of every single failure, and with ``doubles`` of every pair of failures.
+    """Return the results of each single failure, and with ``doubles`` of each pair of failures.
 
-    Failures that exceed the time limit are left out, which ``assumed`` says. Raises EnvironmentLacksError without
-    crm_simulate, and BadInputError without a CIB, or if no service works.
+    Failures after the time limit are left out. Raises EnvironmentLacksError without crm_simulate, and BadInputError
+    without a CIB, or if no service works.
     """
     if setup.cib is None:
         raise BadInputError(
@@ -52,7 +52,6 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         except CommandTimeout as error:
             what = "this cluster cannot be rehearsed"
             raise BadInputError(what, where=setup.where, why=error.what, remedy=error.remedy) from error
-        # "n1 fails" and "n1 fails and cannot be stopped" exclude each other, so they form no pair.
         alike = ("service", "stop")
         parts = (*parts_of(story.cluster), *(RoomPart(kind, name) for kind in alike for name in story.failing))
         pairs = [

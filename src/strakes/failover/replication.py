@@ -1,4 +1,4 @@
-"""DRBD resources (8.4 and 9) with their effective values; the section ``common`` supplies defaults."""
+"""DRBD resources (8.4 and 9) with effective values. The section ``common`` supplies defaults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Resource:
 
     @cached_property
     def dialect9(self) -> bool:
-        """Return whether the resource uses syntax or an option that only DRBD 9 has."""
+        """Return whether the resource uses a feature of DRBD 9."""
         if self._connections or any(host.get("node-id") for host in self.block.all("on")):
             return True
         inner = [block for holder in (self.block, self.common) for _, block in holder.sections()]
@@ -53,7 +53,7 @@ class Resource:
         return [volume for holder in (self.block, *hosts, *self._connections) for volume in holder.all("volume")]
 
     def all_values(self, section: str, key: str) -> list[str]:
-        """Return the distinct values of an option. Connections may differ in ``net`` options, volumes in ``disk``."""
+        """Return the distinct values of an option, which may differ between connections or volumes."""
         general = self._value(self.block, section, key) or self._value(self.common, section, key)
         within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
         special = [value for block in within if (value := self._value(block, section, key))]
@@ -61,7 +61,7 @@ class Resource:
         return list(dict.fromkeys([*special, *([general] if general and not everywhere else [])]))
 
     def option(self, section: str, key: str, default: str = "") -> str:
-        """Return the first value of an option, or the default if it is not set."""
+        """Return the first value of an option, or the default."""
         return next(iter(self.all_values(section, key)), default)
 
     @staticmethod
@@ -69,24 +69,24 @@ class Resource:
         found = ""
         for name, value in parent.one(section).settings:
             if name in (key, f"no-{key}"):
-                # DRBD 8.3 has the flag no-disk-flushes instead of "disk-flushes no".
+                # DRBD 8.3 has no-disk-flushes instead of "disk-flushes no".
                 found = "no" if name != key else value or "yes"
         return found
 
     @property
     def protocols(self) -> list[str]:
-        """Return the distinct replication protocols (A, B or C) of the connections; the default is C."""
+        """Return the distinct replication protocols (A, B or C)."""
         return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]
 
     @property
     def is_for_a_distance(self) -> bool:
-        """Return whether a proxy or a stacked resource replicates to a distant site, where protocol A is meant."""
+        """Return whether the resource replicates to a distant site: over a proxy, or as a stacked resource."""
         sections = [block for _, block in self.block.sections()]
         return any(block.name in ("proxy", "stacked-on-top-of") or "proxy" in block.words for block in sections)
 
     @property
     def fencing(self) -> list[str]:
-        """Return the distinct fencing policies. DRBD 9 has them in section ``net``, DRBD 8.4 in ``disk``."""
+        """Return the distinct fencing policies."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
 
     @cached_property

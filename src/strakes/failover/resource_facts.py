@@ -1,4 +1,4 @@
-"""Properties of services, fencing devices, operations, clones and groups that rules test."""
+"""Properties of services, fencing devices, operations, clones and groups for the rules."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ from strakes.failover.rules_possessions import units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
-# Files that configure the addresses of network cards at boot.
+# Files that configure network cards.
 _CARD_FILE = re.compile(
     r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
     r"systemd/network/.*)"
 )
-# Parameters of agents that hold IP addresses.
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Fencing agents that need no pcmk_host_list, because one device can fence every node.
+# Fencing agents without pcmk_host_list: one device fences every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
-# Fencing agents that need no monitor operation in the CIB.
 _SBD = ("external/sbd", "fence_sbd")
 _UNMONITORED = (*_SBD, "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
@@ -46,7 +44,7 @@ _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "c
 
 
 def needs_one_node(one: Primitive) -> bool:
-    """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
+    """Return whether only one node at a time may run a resource, such as a mount."""
     return (one.is_mount and one.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
 
 
@@ -63,7 +61,7 @@ def services(setup: Setup) -> Iterator[Thing]:
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each fencing device, except devices with ``target-role=Stopped``."""
     cib = setup.pacemaker
-    off = cib.properties.get("have-watchdog") == "false"  # sbd does not run without a watchdog.
+    off = cib.properties.get("have-watchdog") == "false"  # sbd needs a watchdog.
     for one in cib.devices:
         targets = cib.fences(one)
         hosts = one.agent in FOR_EVERY_NODE
@@ -104,7 +102,6 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
         return
     disks = tuple(filter(None, re.split(r"[\s,;]+", device.values.get("devices", ""))))
     for one in setup.services if disks and not any(one.agent == "crypt" for one in setup.services) else ():
-        # A volume group may be on any of the disks, so only names in the same directory are compared.
         places = {path.rpartition("/")[0] for path in (one.device, *disks)}
         alike = one.uses_disk and places in ({"/dev/mapper"}, {"/dev/disk/by-id"}) and not volume_named(one.device)[0]
         if alike and not one.device.startswith(disks):
@@ -118,7 +115,7 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield the effective values of each operation, and separately its values as written in the CIB."""
+    """Yield each operation twice: with effective values, and as written in the CIB."""
     for one in setup.pacemaker.primitives:
         for each in one.operations:
             effective = {
@@ -139,7 +136,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
-    """Yield the meta attributes of each clone, with derived properties of its members."""
+    """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
     hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
@@ -150,7 +147,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             "is stacked": yes(cib.is_stacked(name)),
-            # A bundle sets its number of promoted copies in its container element, not in a meta attribute.
+            # The container element of a bundle has its number of promoted copies.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -165,12 +162,12 @@ def clones(setup: Setup) -> Iterator[Thing]:
 
 
 def groups(setup: Setup) -> Iterator[Thing]:
-    """Yield the meta attributes of each group, with derived properties of the order of its members."""
+    """Yield the meta attributes of each group, and properties of the order of its members."""
     for group in setup.pacemaker.root.iter("group"):
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
-        # Guides for SAP start the address first: an instance may need it before its file systems are used.
+        # In guides for SAP, the address starts first.
         sap = any(one.agent.startswith("SAP") for one in members)
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {
@@ -251,11 +248,10 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
     known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
     if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
-        # The agent compares each name, with its port, with the names of nodes, or with the names in its map.
+        # galera compares each host, with its port, with the names of nodes or with cluster_host_map.
         pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
         yield from [f"{address} without gcomm://"] if not address.startswith("gcomm://") else ()
-    # Names of nodes that are only guessed may differ from domain names and addresses.
     names = [name for name in re.split(r"[\s,;]+", text) if name and not re.search("[$<]", name)]
     yield from (name for name in names if name not in known and not (setup.nodes_assumed and re.search("[.:]", name)))
 

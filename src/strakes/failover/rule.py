@@ -1,7 +1,7 @@
 """Read the rules from the TOML files in ``rules``, and apply them to the configuration of a cluster.
 
-A rule has ``when`` (conditions on all objects of one kind, such as all clones) or ``limits`` (relations
-between times). A rule without ``when`` and ``limits`` is a function with the rule's name in the module ``rules_FILE``.
+A rule has conditions on objects (``when``), relations between times (``limits``), or a function in the module
+``rules_FILE``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from strakes.failover.times import broken, read_limit
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# Names of the rule files, in the order in which findings are listed.
+# Rule files in the order of their findings.
 _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Kind of object that a rule checks -> function that yields these objects, and names of the files that it needs.
+# Kind of object -> function that yields these objects, and files that it needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -56,9 +56,9 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Properties that are no settings in a file: id, agent, name, standard, and derived ones, which contain a space.
+# Facts that are no settings in a file.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
-# Corosync's time-out, which is no secret.
+# Corosync's token is a time-out, not a secret.
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -66,22 +66,22 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake."""
+    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: public page."""
 
     name: str
     severity: Severity
-    needs: frozenset[str]  # inputs such as corosync or state, without which the rule is skipped
+    needs: frozenset[str]
     reason: str
     remedy: str
-    source: str  # public page that supports the reason, or that reports the mistake
-    find: Find  # yields a text for each place with the mistake
-    bad: tuple[str, ...]  # example, as changes to a good cluster of two nodes (tests/failover/rule_example.py)
+    source: str
+    find: Find
+    bad: tuple[str, ...]  # changes to a good cluster (tests/failover/rule_example.py)
     good: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found, with its places, the reason and the remedy."""
+    """A mistake that a rule found, with its places, reason and remedy."""
 
     rule: str
     severity: Severity
@@ -130,7 +130,6 @@ def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> It
 
 
 def _filled(say: str, thing: Thing) -> str:
-    """Replace ``{fact}`` in a text by its value. A part in square brackets is dropped if a fact in it has no value."""
     for part in re.findall(r"\[([^\[\]]+)\]", say):
         known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")
@@ -142,14 +141,13 @@ def _shown(thing: Thing, name: str) -> list[str]:
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
-    """Return a description of the settings that fulfilled the conditions: ``has lanplus=0`` or ``has no lanplus``."""
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
     texts = [f"{name}={', '.join(_shown(thing, name))}" if thing.fact(name) else f"no {name}" for name in names]
     return f"has {' and '.join(texts)}"
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return the findings, errors first, and the names of the rules that were skipped because a file is missing."""
+    """Return the findings, errors first, and the names of the rules that were skipped for lack of a file."""
     views = views_of_nodes(setup)
     found = (
         RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
@@ -160,7 +158,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. Node names precede it if only the files of these nodes have the mistake."""
+    """Yield each place of a mistake once. A place in files of some nodes begins with their names."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Find the commands that a node runs automatically: at boot, and by systemd, cron, udev, logrotate and networking."""
+"""Find the commands that a node runs automatically, for example at boot or by cron."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
 
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
-# Pattern of the words that may precede the name of a program, such as nice -n 19 and timeout 60s.
+# Words that may precede the name of a program, such as nice -n 19 and timeout 60s.
 _BEFORE = re.compile(
     r"(\S*/)?(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)|"
     r"\w+=.*|-.*|\d.*|/(run|var|tmp)/.*"
@@ -23,21 +23,20 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command. ``file``: where it was found. ``words``: name of the program without directory, and arguments."""
+    """One command. ``file``: file with the command. ``words``: name of the program, and arguments."""
 
     file: str
     words: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """Return the command as one line of text."""
+        """Return the command in one line."""
         return " ".join(self.words)
 
 
 def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the systemd units that start at boot. SysV init scripts count as NAME.service."""
+    """Return the names of the systemd units that start at boot. A SysV init script is listed as a unit."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
-    # systemd starts a SysV init script only if the service has no unit.
     for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
@@ -51,7 +50,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:
-    """Yield the commands that a node runs automatically, and the commands in the Lustre scripts of a plan."""
+    """Yield the commands that a node runs automatically, and the commands in Lustre scripts."""
     enabled = enabled_units(setup)
     for file, text in setup.texts.items():
         unit = _UNIT.fullmatch(file)

@@ -1,4 +1,4 @@
-"""Rules about constraints, and the properties of constraints and preferred nodes that other rules test."""
+"""Rules about constraints, and properties of constraints and preferred nodes for other rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INFINITY = float("inf")
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
-    """Find movable addresses without a colocation with any service, in a cluster that has services."""
+    """Find movable addresses without a colocation with a service."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
@@ -29,13 +29,13 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has no colocation"
 
 
-# (operation, value) of expressions such as "pingd gt 0", which are true on nodes that reach the network.
+# Ends of expressions such as "pingd gt 0", which are true on nodes that reach the network.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
 
 def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
-    """Yield (resource, score) for each location rule that tests an attribute which an agent sets at run time."""
+    """Yield (resource, score) for each location rule that tests an attribute set by an agent at run time."""
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
         for rule in element.iterfind("./rule"):
@@ -53,7 +53,6 @@ def locations(setup: Setup) -> Iterator[Thing]:
     for element in elements:
         members = [one for name in cib.resources_of(element) for one in cib.ties.members(name)]
         rules = list(element.iter("rule"))
-        # Only rules with positive scores are checked, because a ban of an unknown node has no effect.
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
         bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
@@ -66,7 +65,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": "it bans all nodes at certain times" * any(map(_is_about_times, bans)),
         }
-        # The attributes of expired constraints are left out, because Pacemaker ignores these constraints.
+        # Pacemaker ignores expired constraints.
         own = dict(element.attrib) if element.get("id") in present else {}
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
 
@@ -83,7 +82,7 @@ def _is_about_times(rule: Xml.Element) -> bool:
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each order of two actions; a constraint on a set is split into pairs."""
+    """Yield the properties of each order of two actions."""
     cib = setup.pacemaker
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
@@ -102,11 +101,11 @@ def orders(setup: Setup) -> Iterator[Thing]:
 
 def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     if against:
-        yield f"starts {one.first} before {one.then}, on whose node it is placed"
+        yield f"starts {one.first} before {one.then}, but places {one.first} on the node of {one.then}"
     ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]
-    # With a second order, "start ASCS then stop ERS", the ERS is stopped last.
+    # A second order, "start ASCS then stop ERS", stops the ERS last.
     stops = ((each.first, each.then, each.then_action) == (one.first, one.then, "stop") for each in cib.orders)
     if names[0] and replicates == [False, True] and one.then_action == "start" and not any(stops):
         yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"
@@ -120,16 +119,15 @@ def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
 
 
 def colocations(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each colocation of two resources; a constraint on a set is split into pairs."""
+    """Yield the properties of each colocation of two resources."""
     cib = setup.pacemaker
-    # Only colocations of two resources are tested. In a resource set, each member just follows the one before it.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]
         one, other = ends = [cib.ties.members(name) for name in names]
         drbd, other_drbd = (any(part.is_drbd and not cib.is_stacked(part.clone) for part in end) for end in ends)
         stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
-        weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
+        weak = f"has the score {tie.score:g} for the node of the promoted copy, and the stickiness {stays:g}"
         deduced = {
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
             "members of clones": sorted(cib.inside_clones & set(names)),
@@ -154,7 +152,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each ticket in ticket constraints, including those in booth's configuration file."""
+    """Yield each ticket in ticket constraints, with its settings in booth's configuration file."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -176,7 +174,7 @@ def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
 
 
 def homes(setup: Setup) -> Iterator[Thing]:
-    """Yield the stickiness of each group or single service, and its strongest preference for a node."""
+    """Yield the stickiness of each group or single resource, and the highest score of its location constraints."""
     cib = setup.pacemaker
     for name in dict.fromkeys(one.group or one.clone or one.id for one in cib.services):
         members = cib.ties.members(name)
@@ -184,7 +182,7 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # Constraints from crm_resource --move (ids cli-*) are left out, because another rule reports them.
+        # crm_resource --move creates constraints with ids cli-*.
         scores = [one.score for one in about if not one.id.startswith("cli-")]
         stays = _stickiness(cib, members)
         deduced = {"the stickiness": f"{stays:g}", "the preference": f"{max(scores, default=0.0):g}"}

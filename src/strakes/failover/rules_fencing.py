@@ -1,4 +1,4 @@
-"""Rules about fencing that compare devices, nodes and levels with each other."""
+"""Rules about fencing devices and fencing levels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of, runners_of
 from strakes.failover.setup import Setup
 
-# Two fencing delays must differ by at least this number of seconds to decide a fencing race.
+# Minimum difference of two fencing delays, in seconds, that decides a fencing race.
 _LEAST_DELAY_S = 3.0
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find nodes without a power outlet, outlets that several nodes share, and outlets named like another node."""
+    """Find nodes without a power outlet, outlets of several nodes, and outlets named like another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
@@ -26,18 +26,16 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         if alike and not lacking:
             yield f"cib: {device.id} has the same outlet for {' and '.join(alike)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
-            # A remote node is left out: it may be a virtual machine without its own power.
             named = [name for name in setup.node_names if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", plug)]
             if node in setup.pacemaker.members_of_corosync and named and node not in named:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find power outlets, BMCs and virtual machines that are configured for more than one node."""
+    """Find power outlets, BMCs and virtual machines of more than one node."""
     rows = list[tuple[tuple[str, frozenset[tuple[str, str]]], str]]()
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)
-        # The other parameters select the host or account in which the plug names a virtual machine.
         own = {(key, value) for key, value in device.values.items() if not re.match("pcmk_|plug$|port$|delay$", key)}
         for node in nodes:
             place = place_of_power(device, node)
@@ -50,7 +48,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters of two nodes that may fence each other at the same moment, because their delays hardly differ."""
+    """Find clusters of two nodes that may fence each other at the same moment."""
     delays = {node: least_s for node, (least_s, most_s) in delays_of(setup).items() if least_s == most_s}
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
@@ -58,11 +56,10 @@ def fencing_race(setup: Setup) -> Iterator[str]:
 
 
 def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
-    """Find fencing devices that may run only on the node that they have to power off."""
+    """Find fencing devices that may run only on the node that they power off."""
     cib = setup.pacemaker
     for device in cib.devices:
         banned = set(setup.node_names) - set(runners_of(setup, device))
-        # A device without a host list is skipped, because its node is unknown.
         known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
@@ -71,7 +68,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
-    """Find fencing levels with an unusable device, and nodes without a level in a cluster that uses levels."""
+    """Find fencing levels with an unusable device, and nodes without a level where other nodes have levels."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
@@ -100,7 +97,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
 
 
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
-    """Find fencing levels that switch off only some outlets of a node, or one outlet twice."""
+    """Find fencing levels that switch off only some outlets of a node, or an outlet twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
     for node in setup.node_names:

@@ -1,4 +1,4 @@
-"""Properties of fencing devices: the nodes that they power off, their delays, and whether they cut power at all."""
+"""Properties of fencing devices, such as their delays and the nodes that they power off."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup, nodes_of
 from strakes.failover.source_kind import PCS_COMMANDS
 
-# Fencing agents of switched power outlets. Their parameter plug names the outlet of a node.
+# Fencing agents of switched power outlets.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
 
 
-# Parameters that select one of several machines or outlets at the same address.
+# Parameters that select one of several machines at one address.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
 
 def is_bmc(device: Primitive) -> bool:
-    """Return whether the fencing device is a BMC: the management controller of a node, which shares its power."""
+    """Return whether the fencing device is the management controller (BMC) of a node."""
     return device.agent in options_of("agents of BMCs")
 
 
@@ -33,7 +33,7 @@ def is_outlet(device: Primitive) -> bool:
 
 
 def pretends_because(device: Primitive) -> str:
-    """Return the reason why a fencing device reports success without cutting power, or an empty text."""
+    """Return why a fencing device reports success without cutting power, or an empty text."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
     for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
@@ -43,7 +43,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Return the fencing devices that are configured for a node, including devices that cut no power."""
+    """Return all fencing devices that are configured for a node."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -63,21 +63,21 @@ def runners_of(setup: Setup, device: Primitive) -> list[str]:
 
 
 def plug_of(device: Primitive, node: str) -> str:
-    """Return the name of a node's outlet: from ``pcmk_host_map``, otherwise from ``plug`` or ``port``."""
+    """Return the name of a node's outlet in ``pcmk_host_map``, ``plug`` or ``port``."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return a key of a node's power switch: address, selecting parameters, outlet (of a BMC only in a chassis)."""
+    """Return a key that is equal for devices that switch the same power."""
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
     return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)
 
 
 def watchdog_fences(setup: Setup) -> bool:
-    """Return whether Pacemaker relies on watchdogs to reset nodes without quorum (diskless sbd)."""
+    """Return whether watchdogs reset nodes without quorum (diskless sbd)."""
     cib = setup.pacemaker
     if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
         return False
@@ -85,26 +85,26 @@ def watchdog_fences(setup: Setup) -> bool:
 
 
 def decides_by_priority(setup: Setup) -> bool:
-    """Return whether the node with services of the highest priority wins a fencing race."""
+    """Return whether the node with the most important services wins a fencing race."""
     cib = setup.pacemaker
     ranked = any(primitive.meta.get("priority", "0") != "0" for primitive in cib.services)
     return ranked and seconds(cib.properties.get("priority-fencing-delay", "")) > 0
 
 
 def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
-    """Return node -> range of the delay before it is fenced, in s. Empty if other means decide a fencing race."""
+    """Return node -> (minimum, maximum) delay in seconds before it is fenced, if delays decide a fencing race."""
     cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
     for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
         if devices_for(cib, node):
             devices = _first_level(cib, node)
             least_s = max((cib.delay_s(device, node) for device in devices), default=0.0)
-            # A device waits for a random time between pcmk_delay_base and pcmk_delay_max.
+            # The delay is random between pcmk_delay_base and pcmk_delay_max.
             delays[node] = least_s, max([least_s, *(seconds(one.values.get("pcmk_delay_max", "")) for one in devices)])
     return delays
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield whether the cluster has a quorum device in corosync.conf, one in pcs commands, and a third node."""
+    """Yield whether corosync.conf or pcs commands have a quorum device, and whether there is a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

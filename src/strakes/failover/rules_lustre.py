@@ -1,4 +1,4 @@
-"""Rules about Lustre and about differences between the files and cluster.toml, and properties of Lustre targets."""
+"""Rules about Lustre, and about differences between the files and cluster.toml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
-# Kind of service -> parameters that cluster.toml determines. The first parameter identifies the service.
+# Kind of service -> parameters that cluster.toml determines. The first one identifies the service.
 _SERVICES = {"address": ("ip", "cidr_netmask"), "exportfs": ("directory", "clientspec"), "ZFS": ("pool",)}
 
 
@@ -25,13 +25,13 @@ def made_targets(setup: Setup) -> Iterator[list[str]]:
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option such as ``--mgsnode=A:B``, split at colons: one value for each node."""
+    """Return the values of an option. A value ``A:B`` counts as two."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return all NIDs in the values of these mkfs.lustre options. A node may have several NIDs, separated by commas."""
+    """Return all NIDs in the values of these options of mkfs.lustre."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 
@@ -44,7 +44,7 @@ def _file_systems(setup: Setup) -> set[str]:
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find client mounts that do not name both servers of the MGS, or that name a wrong file system."""
+    """Find client mounts without both servers of the MGS, or with a wrong file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
         match = re.search(r"^\s*mount\s.*?(\S+@\S+):/([^\s/]+)\S*\s+(\S+)", line)
@@ -59,7 +59,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets with a missing or repeated index, several MGSs, and different names of the file system."""
+    """Find targets with a wrong or repeated index, and several MGSs or names of the file system."""
     rows = []
     for words in made_targets(setup):
         given = option_values(words, "index")
@@ -76,7 +76,7 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find differences between the files and a new plan from cluster.toml."""
+    """Find differences between the files and cluster.toml."""
     cluster = setup.cluster
     assert cluster is not None
     files = {file.path: file.text for file in plan_files(cluster)}
@@ -84,7 +84,6 @@ def differs_from_the_description(setup: Setup) -> Iterator[str]:
     kinds = {kind for kind, _ in given}
     for (kind, subject), values in planned.items():
         there = given.get((kind, subject), set())
-        # DRBD's configuration may have fewer replication paths than the plan.
         differs = bool(there - values) if kind == "copy" else there != values
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]
@@ -129,7 +128,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for one in setup.services:
         kind = "mount" if one.is_mount else "address" if one.agent in ADDRESSES else one.agent
         if one.is_mount:
-            # A DRBD device is compared by the name of its resource, because its minor number may differ from the plan.
+            # The minor number of a DRBD device may differ from the plan.
             copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
             yield kind, one.mount_point, " ".join([*(copies or [one.device]), one.values.get("fstype") or "lustre"])
         elif kind in _SERVICES:
@@ -138,7 +137,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def targets(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each Lustre target that make-targets.sh formats."""
+    """Yield each Lustre target in make-targets.sh."""
     servers, made = _mgs_servers(setup), list(made_targets(setup))
     backing = {disk for one in setup.drbd for disk in one.disks}
     devices = {device for one in setup.drbd for device in one.devices}

@@ -1,4 +1,4 @@
-"""Rules about Corosync's links, node ids, quorum device, and addresses that occur in several files."""
+"""Rules about Corosync's links, node ids and quorum device, and about addresses in several files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _networks(setup: Setup, number: int) -> dict[str, str]:
 
 
 def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
-    """Find links that connect different networks or lack a node, and nodes with several links in one network."""
+    """Find links that connect different networks or not all nodes, and networks with several links of one node."""
     links = [_networks(setup, number) for number in LINKS]
     for node in dict.fromkeys(name for link in links for name in link):
         for net, times in Counter(link[node] for link in links if node in link).items():
@@ -41,7 +41,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
-        # A single link may connect routed networks, as between the zones of a cloud, and so may links of distant nodes.
+        # Distant nodes and zones of a cloud have links in different networks.
         near = any(len(set(other.values())) == 1 for other in links if other is not link)
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
@@ -49,7 +49,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find node names in /etc/hosts with a loopback address, another node's address, or one unlike corosync.conf."""
+    """Find nodes whose address in /etc/hosts is a loopback address or contradicts another node or corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     names = {*setup.node_names, *links} - {"", "localhost"}
@@ -67,7 +67,7 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
-    # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
+    # Corosync 2 derives missing ids from IPv4 addresses.
     if "" in ids and setup.corosync.one("totem").get("transport", "knet") == "knet":
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
@@ -77,7 +77,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
 
 
 def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
-    """Find nodes with a wrong id, and nodes whose name or id differs between Pacemaker and corosync.conf."""
+    """Find nodes with a wrong id, and differences between the nodes of Pacemaker and of corosync.conf."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup)}
     yield from _wrong_ids(setup)
     if "" in ids or not ids or not setup.cib:
@@ -94,7 +94,7 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
 
 
 def quorum_device_wrong(setup: Setup) -> Iterator[str]:
-    """Find a quorum device that is misconfigured, or that runs on a node of the same cluster."""
+    """Find a misconfigured quorum device, and one on a node of the same cluster."""
     if setup.corosync.one("quorum").all("device"):
         device = setup.corosync.one("quorum").one("device")
         own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
@@ -104,7 +104,7 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
             if key.startswith("exec_") and (
                 last in alike or re.fullmatch(r"127\..*|::1|localhost|.*/(true|false)", last)
             ):
-                yield f"corosync.conf: {key}: {command} has the same result on both sides"
+                yield f"corosync.conf: {key}: {command} has the same result on both nodes"
         if device.get("model") == "net":
             yield from _wrong_net(setup, device, own)
         elif device.get("model") != "heuristics":
@@ -150,7 +150,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
-    """Find addresses with two different owners (nodes, fencing devices or services)."""
+    """Find addresses of two different nodes, fencing devices or services."""
     known: dict[str, tuple[str, str]] = {}
     real = hosts_of(setup)
     hosts = {*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts)}
@@ -159,7 +159,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
         if is_address(address):
             first, other = known.setdefault(address, (thing, name))
             pair = {thing, first}
-            # One machine may be both quorum host and fencing controller. An unnamed node may be any named host.
+            # One machine may be both quorum host and fencing controller.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             if first != thing and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

@@ -1,4 +1,4 @@
-"""Settings in the files of a node (kernel, systemd, multipath, NFS, ZFS, Lustre), and rules that compare them."""
+"""Rules about settings in the files of a node (kernel, systemd, multipath, NFS, ZFS, Lustre)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from strakes.failover.setup import Setup
 
 
 def _rejects_all(text: str) -> bool:
-    """Return whether a filter in lvm.conf rejects all disks except DRBD devices. Its first matching pattern decides."""
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
         if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):
@@ -24,7 +23,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_groups(setup: Setup) -> Iterator[Thing]:
-    """Yield each LVM volume group of the cluster, with the settings in lvm.conf that concern it."""
+    """Yield each LVM volume group of the cluster, with its settings in lvm.conf."""
     text = setup.bare("etc/lvm/lvm.conf")
     modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
     for one in setup.services:
@@ -41,7 +40,7 @@ def volume_groups(setup: Setup) -> Iterator[Thing]:
 
 
 def multipath_disk_missing(setup: Setup) -> Iterator[str]:
-    """Find disks of the cluster that multipath.conf hides, renames or names twice."""
+    """Find disks of the cluster that multipath.conf hides or renames, and names that occur twice."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
     sections = " ".join(re.findall(r"multipath\s*\{([^{}]*)\}", text))
@@ -57,12 +56,12 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
             yield f"multipath.conf: blacklist has {word}"
 
 
-_Row = tuple[str, str, str]  # A setting: section, name, value.
+_Row = tuple[str, str, str]  # (section, name, value) of a setting
 
 
 @dataclass(frozen=True)
 class Given:
-    """One setting in a file of a node. ``table``: name of the table of options that are valid there."""
+    """One setting in a file of a node. ``table``: name of a table of known options."""
 
     file: str
     table: str
@@ -101,13 +100,13 @@ def _kernel_line(text: str) -> Iterator[_Row]:
             yield "line", key, given
 
 
-# Format of a file in options/formats.toml -> its reader.
+# Format in options/formats.toml -> reader of such files.
 _READERS: Mapping[str, Callable[[str], Iterable[_Row]]] = {"ini": _ini, "braces": _braces, "kernel line": _kernel_line}
 _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice|sbd|multipathd|iscsid|drbd)\.service")
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield the settings in all files of a node that have a known format."""
+    """Yield the settings in all files of nodes with a known format."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, (table, form) in read_table("options/formats").items():

@@ -1,4 +1,4 @@
-"""Rules about unknown option names and invalid option values."""
+"""Rules about unknown options and invalid values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    # Resource agents store cluster properties whose names contain underscores. These are no unknown options.
+    # Resource agents store properties whose names contain underscores.
     known = options_of("properties")
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)
@@ -94,12 +94,11 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown agents whose names differ by a typing error from a known agent."""
+    """Find unknown agents whose names are similar to a known agent."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
         known = known_options.fencing_agents() if fencing else known_options.resource_agents()
         name = one.agent if fencing else f"{one.provider}:{one.agent}"
-        # An unknown agent is no mistake in itself: the site or another package may provide it.
         if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *known_options.newer_names()):
             other = slip(name, known)
             if other and not installed_options(one):
@@ -115,7 +114,7 @@ def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
 
 
 def option_misspelt(setup: Setup) -> Iterator[str]:
-    """Find unknown option names that are similar to a known name."""
+    """Find unknown options with a name similar to a known one."""
     for settings, name, other in _unknown(setup):
         if other:
             yield f"{settings.where} has {name}, which may mean {other}"
@@ -125,14 +124,14 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown option names that are not similar to any known name."""
+    """Find unknown options without a similar known name."""
     for settings, name, other in _unknown(setup):
         if not other and settings.complete:
             yield f"{settings.where} has {name}"
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
-    """Find option values that are invalid, such as a word where a time is required."""
+    """Find invalid values, such as a word in place of a time."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
@@ -141,7 +140,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:
-    """Find resources without a required parameter, and fencing devices with an empty parameter."""
+    """Find resources without a required parameter, and fencing devices with an empty one."""
     for one in setup.pacemaker.primitives:
         for name, option in _parameters(one).items():
             if option.required and not one.values.get(name, "").strip():
@@ -156,7 +155,7 @@ _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_scr
 
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
-    """Find settings with two different values, also if the old and the current name of a setting are used."""
+    """Find settings with two different values, also under an old and a new name."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
         renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]
@@ -171,7 +170,7 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def deprecated(setup: Setup) -> Iterator[str]:
-    """Find agents, properties, parameters and elements that newer releases have replaced."""
+    """Find agents, properties, parameters and elements that newer releases replace."""
     cib, old = setup.pacemaker, known_options.newer_names()
     named = [("the cluster", name) for name in cib.properties]
     named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]

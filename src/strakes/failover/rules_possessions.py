@@ -1,4 +1,4 @@
-"""Disks, directories, pools, addresses and units that only Pacemaker's resources may use, start or stop."""
+"""Disks, directories, pools, addresses and systemd units that the cluster controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHANGES = re.compile(
 
 def volume_named(device: str) -> tuple[str, str]:
     """Return (volume group, logical volume) of the path of a device; ("", "") if it is not a logical volume."""
-    # Names in /dev/mapper double each hyphen: volume b-1 of group a is /dev/mapper/a-b--1.
+    # /dev/mapper/a-b--1 is the volume b-1 of group a.
     mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain
@@ -26,13 +26,13 @@ def volume_named(device: str) -> tuple[str, str]:
 
 
 def one_name(device: str) -> str:
-    """Return a canonical name of a device: /dev/GROUP/VOLUME for all paths of a logical volume."""
+    """Return the name /dev/GROUP/VOLUME for a logical volume, or else the given name."""
     group, volume = volume_named(device)
     return f"/dev/{group}/{volume}" if group else device
 
 
 def units_of(one: Primitive) -> tuple[str, ...]:
-    """Return the names of the systemd units that start the same program as a resource."""
+    """Return the systemd units that start the same program as a resource."""
     if one.standard in ("systemd", "service"):
         return (f"{one.agent.removesuffix('.service')}.service",)
     units = options_of(f"units of {one.agent}") or (f"{one.agent}.service",)
@@ -41,7 +41,7 @@ def units_of(one: Primitive) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Possessions:
-    """Disks, mount points (``places``), addresses, pools, volume groups and units that belong to the cluster."""
+    """Disks, mount points (``places``), addresses, pools, volume groups and systemd units of the cluster."""
 
     disks: frozenset[str]
     places: frozenset[str]
@@ -53,7 +53,7 @@ class Possessions:
     exports: bool
 
     def takes(self, source: str, place: str) -> bool:
-        """Return whether a mount of ``source`` on ``place`` uses a disk, pool or directory of the cluster."""
+        """Return whether a mount uses a disk, pool or directory of the cluster."""
         if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
             return True
         below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]
@@ -62,7 +62,7 @@ class Possessions:
         )
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
-        """Return whether a command uses or changes disks, pools, units or other resources of the cluster."""
+        """Return whether a command uses or changes anything that belongs to the cluster."""
         text, given = " ".join(words), words[1:]
         named = {part for word in given for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
         groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in given}
@@ -83,7 +83,7 @@ class Possessions:
 
 
 def possessions_of(setup: Setup) -> Possessions:
-    """Return the disks, pools, units and other things that belong to the cluster according to its files."""
+    """Return the disks, pools, systemd units and so on that belong to the cluster."""
     services = setup.services
     disks = {one.device for one in services if one.uses_disk}
     disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}

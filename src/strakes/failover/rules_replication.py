@@ -1,4 +1,4 @@
-"""Rules about DRBD that compare resources with each other, with the nodes and with Pacemaker."""
+"""Rules about DRBD resources, their nodes and Pacemaker."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_stacks import clone_of
 from strakes.failover.setup import Setup
 
-# A volume of an LVM volume group called drbdpool or drbd_vg is not a DRBD device.
 _DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")
 
 
 def devices_collide(setup: Setup) -> Iterator[str]:
-    """Find devices, disks, metadata devices and addresses that several DRBD volumes use."""
+    """Find devices, disks and addresses that several DRBD volumes use."""
     hosts = [(resource, host) for resource in setup.drbd for host in resource.hosts]
     rows = [((host.name, what, value), name) for one, host in hosts for what, value, name in _uses(one, host) if value]
     for (host_name, what, value), first, name in shared(rows):
@@ -41,7 +40,7 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
 
 
 def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
-    """Find mounted DRBD devices that no resource promotes, or whose paths differ between nodes."""
+    """Find mounted DRBD devices that Pacemaker does not promote, or that have different paths on the nodes."""
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
@@ -53,7 +52,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
-    """Find mounts that bypass DRBD by using its backing disk, and DRBD devices that are backing disks themselves."""
+    """Find mounts of the backing disk of a DRBD device, and DRBD devices that are backing disks."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for one in setup.services:
         if one.uses_disk and one.device in disks:
@@ -65,7 +64,7 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
 
 
 def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
-    """Find mounts of DRBD devices without a colocation with the promoted copy or an order after its promotion."""
+    """Find mounts of DRBD devices that lack a colocation or an order with the promoted copy."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
@@ -74,7 +73,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
-    """Find promotable clones whose promoted copy no constraint names, and constraints that accept any copy."""
+    """Find promotable clones without a constraint on the promoted copy."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
     near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}

@@ -1,4 +1,4 @@
-"""Dependencies between resources: which services use a volume, pool, RAID array, mount or server."""
+"""Dependencies between resources, such as a service and its volume or mount."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOCKED = ("gfs2", "ocfs2")
 
 
 def provided_by(one: Primitive) -> tuple[str, ...]:
-    """Return prefixes of the paths that a resource provides: ``/dev/GROUP/`` for LVM, ``/mnt/a/`` for a mount."""
+    """Return the beginnings of the paths that a resource provides, such as ``/dev/GROUP/`` for LVM."""
     values = one.values
     pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
     if pool:
@@ -30,12 +30,11 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 def _named(one: Primitive) -> Iterator[str]:
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
-    # A SAP instance is called SID_INSTANCE_HOST.
     yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield pairs (service, mount or volume or pool or array that it uses)."""
+    """Yield (service, resource) pairs: the service uses a path that the resource provides."""
     provided = [(one, given) for one in cib.services if (given := provided_by(one))]
     for user in cib.services:
         for base, beginnings in provided:
@@ -45,7 +44,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield pairs (service, resource that it needs on its node), such as an export and its NFS server."""
+    """Yield (service, resource) pairs: the service needs the resource on its node."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:
@@ -63,14 +62,14 @@ def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def clone_of(setup: Setup, device: str) -> str:
-    """Return the id of the clone that promotes a DRBD device, or an empty text."""
+    """Return the id of the clone of a DRBD device, or an empty text."""
     clones = {one.values.get("drbd_resource", ""): one.clone for one in setup.services if one.is_drbd}
     names = [resource.name for resource in setup.drbd if device in resource.devices]
     return next((clones[name] for name in names if name in clones), "")
 
 
 def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield (service, needed resource, required role of the needed resource); an empty text allows any role."""
+    """Yield (service, resource, role): the service needs the resource in this role (empty: any role)."""
     cib = setup.pacemaker
     yield from ((user, base, "") for user, base in needs_of(cib))
     for user in cib.services if setup.drbd else ():

@@ -1,4 +1,4 @@
-"""Rules about storage and network dependencies between resources, derived from the values of their parameters."""
+"""Rules about storage and network dependencies between resources."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
-# Agent parameters whose value is an IP address. Another resource must bring up this address.
+# Parameters with an IP address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
-# Parameters of agents with a data directory.
+# Parameters with a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -43,7 +43,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find services whose disk no resource provides, although resources provide unused disks or similar ones."""
+    """Find services whose disk no resource provides, in clusters where resources provide disks."""
     cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
@@ -80,7 +80,6 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def _never_together(cib: Cib, *resources: str) -> bool:
-    """Return whether a colocation, or rules about one node attribute, keep two resources on different nodes."""
     names = [{one.id, one.group, one.clone} - {""} for one in cib.primitives if one.id in resources]
     for tie in cib.colocations:
         ends = [name for name, _ in tie.resources]
@@ -96,10 +95,9 @@ def _never_together(cib: Cib, *resources: str) -> bool:
 
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
-    """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
+    """Find two resources with the same value of a unique parameter, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
     for (kind, value), first, other in shared(rows):
-        # Ports, files and units belong to a node, disks to the cluster.
         shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
         if shared_by_nodes or not _never_together(setup.pacemaker, first, other):
             yield f"cib: {first} and {other} have the {kind} {value}"
@@ -111,18 +109,17 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:
-    """Find exported directories and data directories that are outside the mounts of the cluster."""
+    """Find exported directories and data directories outside the mounts of the cluster."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    # With ZFS the check is skipped, because mount points are properties of the datasets.
+    # Mount points of ZFS are properties of datasets, which no file contains.
     pools = any("zfs" in one.agent.lower() for one in cib.services)
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:
             place = f"{one.values.get(name, '')}/"
-            # A service without a mount in its group may keep its data on a local disk of the node.
             certain = grouped or name in ("directory", "nfs_shared_infodir")
-            # The root of NFSv4 (fsid=0) may be a local directory that only holds mount points.
+            # The root of NFSv4 (fsid=0) may be a local directory.
             if one.values.get("fsid") in ("0", "root") and any(given.startswith(place) for given in beginnings):
                 continue
             if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
@@ -130,7 +127,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find mistakes in NFS exports: a repeated fsid or client, an unknown option, or exported NFS state."""
+    """Find NFS exports with a repeated fsid or client, an unknown option, or NFS state in an exported directory."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
@@ -156,7 +153,7 @@ def _held(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
-    """Find IP addresses in parameters that no IPaddr2 resource brings up."""
+    """Find IP addresses in parameters without an IPaddr2 resource."""
     known = {one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES}
     for one in setup.services if known else ():
         for name, address in _held(one) if one.agent not in ADDRESSES else ():
@@ -168,7 +165,7 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
 
 
 def port_stays_blocked(setup: Setup) -> Iterator[str]:
-    """Find portblock resources that never unblock, that unblock before their service starts, or have a wrong port."""
+    """Find portblock resources that never unblock, unblock too early, or have a wrong port."""
     ports = [one for one in setup.services if one.agent == "portblock"]
     places = {one.id: tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol")) for one in ports}
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
@@ -187,7 +184,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find iSCSI logical units with a missing target, another implementation than their target, or a repeated LUN."""
+    """Find iSCSI logical units without a target, with another implementation, or with a repeated LUN."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -201,7 +198,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
-    """Find devices of the cluster that a node also mounts at boot (fstab, mount units) or opens (crypttab)."""
+    """Find devices of the cluster in fstab, mount units or crypttab of a node."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):
@@ -225,7 +222,7 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find exports, imports at boot, and file servers started at boot that use the cluster's storage."""
+    """Find exports, pool imports and file servers that use the cluster's storage without Pacemaker."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for file in (name for name in setup.texts if name.startswith("etc/exports")):
         for line in setup.bare(file).splitlines():
@@ -242,7 +239,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find commands that a node runs automatically (boot, cron, udev) and that change the cluster's resources."""
+    """Find automatic commands of a node (boot, cron, udev) that change the cluster's resources."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):

@@ -1,4 +1,4 @@
-"""Read the configuration files of a cluster: from a directory, or from the running cluster of this node."""
+"""Read the configuration files of a cluster from a directory, or from the running cluster."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# Name of the running cluster in messages. A cluster that is read from files has the name of their directory.
+# Name of the running cluster in messages.
 LIVE = "the running cluster"
-# Maximum total size of all files in bytes. 1,000 DRBD resources need half a million.
+# Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
 _MOST_BYTES = 4 << 20
-# Prefixes of file names. A cluster's configuration needs at least one file with such a prefix.
+# Beginnings of file names. A cluster needs at least one such file.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
-# Files in subdirectories that are recognised by their content. The last one is the CIB in a report of sos.
+# Files in subdirectories that are recognised by their content. A report of sos has the last one.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
-# Maximum number of files that are examined to recognise them by their content.
+# Maximum number of files that are searched for known content.
 _MOST_FILES = 200
-# Maximum number of digits of a number, because converting a number takes quadratic time.
+# Maximum number of digits of a number, whose conversion takes quadratic time.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
-# Commands that show the state of a running cluster. DRBD 8.4 shows its state in /proc/drbd.
+# Commands that show the state of a running cluster.
 _STATES = (
     ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
@@ -50,19 +50,19 @@ _STATES = (
 
 @dataclass(frozen=True)
 class Setup:
-    """The parsed configuration files of one cluster. Missing parts are None or empty; rules about them are skipped."""
+    """The parsed configuration files of a cluster. Missing parts are None or empty."""
 
     where: str
-    root: Path  # directory with etc
+    root: Path
     cluster: Cluster | None = None
     corosync: Block = field(default_factory=partial(Block, ""))
     drbd: tuple[Resource, ...] = ()
     cib: Cib | None = None
     lustre: str = ""
-    texts: dict[str, str] = field(default_factory=dict)  # path -> content
-    behaviour: Behaviour | None = None  # results of simulations, if any
-    nodes_assumed: bool = False  # no file lists the nodes of the CIB
-    undefined: tuple[str, ...] = ()  # statements about resources that no statement defines
+    texts: dict[str, str] = field(default_factory=dict)  # path below ``root`` -> content
+    behaviour: Behaviour | None = None
+    nodes_assumed: bool = False  # no file lists the nodes
+    undefined: tuple[str, ...] = ()
 
     @property
     def pacemaker(self) -> Cib:
@@ -113,7 +113,7 @@ class Setup:
 
     @property
     def lustre_parameters(self) -> str:
-        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts; timeout is read as sys.timeout."""
+        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts."""
         scripts = "\n".join(self.texts.get(name, "") for name in ("lustre/parameters.sh", "etc/rc.local"))
         lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
         return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
@@ -125,7 +125,7 @@ class Setup:
 
     @cached_property
     def sysctl(self) -> dict[str, str]:
-        """Return name -> value of the kernel settings (net.ipv4.ip_forward). The last file takes precedence."""
+        """Return name -> value of the kernel settings. The last file takes precedence."""
         found = dict[str, str]()
         for name in sorted(self.texts, key=lambda name: (name == "etc/sysctl.conf", name)):
             if name.startswith("etc/sysctl"):
@@ -134,7 +134,7 @@ class Setup:
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """Return path below /etc/systemd/system -> content, for enabled and changed systemd units."""
+        """Return path below /etc/systemd/system -> content."""
         head = "etc/systemd/system/"
         return {name.removeprefix(head): text for name, text in self.texts.items() if name.startswith(head)}
 
@@ -146,7 +146,7 @@ class Setup:
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Return the names of the configured programs and other parts, such as "pacemaker" if there is a CIB."""
+        """Return the names of the configured parts, such as "pacemaker" if there is a CIB."""
         there = {
             "description": self.cluster,
             "corosync": self.corosync,
@@ -163,21 +163,21 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
-LINKS = range(8)  # Numbers of Corosync links: knet supports eight, other transports fewer.
+LINKS = range(8)  # Corosync with knet supports eight links.
 
 
 def nodes_of(setup: Setup) -> list[Block]:
-    """Return the node sections of corosync.conf, or an empty list without this file."""
+    """Return the node sections of corosync.conf."""
     return setup.corosync.one("nodelist").all("node")
 
 
 def links_of(node: Block) -> dict[int, str]:
-    """Return link number -> address, from the section of a node in corosync.conf."""
+    """Return link number -> address for a node section of corosync.conf."""
     return {number: address for number in LINKS if (address := node.get(f"ring{number}_addr"))}
 
 
 def name_of(node: Block) -> str:
-    """Return the name of a node in corosync.conf: its ``name``, or the host name on link 0; may be empty."""
+    """Return the name of a node in corosync.conf, or its host name on link 0, or an empty text."""
     first = links_of(node).get(0, "")
     return node.get("name") or ("" if is_address(first) else first)
 
@@ -192,7 +192,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration in which the files below nodes/NODE replace the common files."""
+    """Return node -> configuration in which the files below nodes/NODE replace common files."""
     own = dict[str, dict[str, str]]()
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
@@ -234,7 +234,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # Only files of the running cluster are trusted, so the prefix ./ marks a directory with the same name.
+    # The prefix ./ distinguishes a directory from the running cluster.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     return setup_of(where, root, texts, cluster)
 
@@ -326,7 +326,6 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # A user of Pacemaker may lack access to files with network keys, so such a file is skipped.
             kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -341,7 +340,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     return texts
 
 
-# Lines with passwords or keys in the files of network cards. They are removed as soon as a file is read.
+# Lines with passwords or keys of networks.
 _SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
 _WITH_SECRETS = re.compile(
     r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
@@ -349,7 +348,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read, in order. Some may not exist. ``planned`` adds the files of a plan."""
+    """Return the names of the files to read. ``planned`` adds the files of a plan."""
     below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:
@@ -374,12 +373,12 @@ def _files_of_nodes(root: Path) -> Iterator[Path]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Return whether a file configures network cards and may therefore hold passwords or keys."""
+    """Return whether a file configures network cards and may contain passwords or keys."""
     return bool(_WITH_SECRETS.fullmatch(name))
 
 
 def without_secrets(name: str, text: str) -> str:
-    """Return the text of a file without lines that hold passwords or keys of networks.
+    """Return the text of a file without lines that contain passwords or keys of networks.
 
     >>> without_secrets("etc/netplan/1.yaml", "password: x\\naddresses: []")
     '\\naddresses: []'
@@ -388,7 +387,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return path -> "" for the symbolic links that enable or mask systemd units."""
+    """Return the symbolic links that enable or mask systemd units, with empty content."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

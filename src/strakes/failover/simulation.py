@@ -1,4 +1,4 @@
-"""Simulations of a cluster by Pacemaker's policy engine: the first start, and the state after each failure."""
+"""Simulate a cluster with Pacemaker's policy engine: its first start, and failures."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from strakes.failover.policy_engine import PolicyEngine, failed_monitor
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
-# Time limit in seconds for all simulations of a cluster together.
+# Time limit in seconds for all simulations of a cluster.
 _LIMIT_S = 20.0
-# Number of simulations that run in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-# Maximum number of services whose failure is simulated. The time grows in proportion.
+# Maximum number of services whose failure is simulated.
 _MOST_FAILURES = 40
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states; None for a missing, too large or refused CIB. Raises CommandTimeout for a slow start."""
+    """Return simulated states, or None for an unsuitable CIB. Raises CommandTimeout if the start takes too long."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
@@ -56,7 +55,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
-    """Return the state with all nodes up. Resources that run only because of the status in the CIB are left out."""
+    """Return the state with all nodes up."""
     cib, steady = setup.pacemaker, engine.steady()
     roles = {one.id: "Promoted" if cib.promotable(one.clone) else "" for one in cib.primitives}
     idle = idle_resources(engine, steady, roles)
@@ -65,7 +64,7 @@ def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, str]) -> frozenset[str]:
-    """Return the managed resources that run neither after a fresh start nor with the CIB's status, in ``roles``."""
+    """Return the managed resources that run neither after a fresh start nor with the status in the CIB."""
     idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name, roles[name]))

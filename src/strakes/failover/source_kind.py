@@ -1,4 +1,4 @@
-"""Recognise a file of a cluster by its content, and convert other forms of Pacemaker's configuration to a CIB."""
+"""Recognise the files of a cluster by their content, and convert other configurations to a CIB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
-# Pattern in a file -> path of such a file. Leading blanks exclude ends of lines, which would take quadratic time.
+# Pattern of the content -> usual path of such a file. Matching ends of lines would take quadratic time.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
@@ -27,7 +27,7 @@ _KINDS = (
 
 
 def place_of_source(name: str, text: str) -> str:
-    """Return the usual path of a file with this content, or an empty text for unknown content."""
+    """Return the usual path of a file with this content, or an empty text."""
     if name in ("haresources", "ha.cf"):
         return f"etc/ha.d/{name}"
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
@@ -35,7 +35,7 @@ def place_of_source(name: str, text: str) -> str:
 
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
-    """Return a file with crm, pcs or haresources statements, and the CIB built from them; None without such a file."""
+    """Return (file, CIB) for a file with crm, pcs or haresources statements, or None without such a file."""
     for name, read in STATEMENTS.items():
         if name in texts:
             builder = _with_nodes(read(expanded(texts[name])), texts)
@@ -47,7 +47,6 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """If no statement names nodes, add the nodes that other files or constraints name, or else node1 and node2."""
     if not builder.node_names:
         builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
@@ -68,13 +67,12 @@ def _fenced_nodes(cib: str) -> list[str]:
     return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
 
 
-# Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.
+# Heartbeat without Pacemaker has no operations, so good values are assumed.
 _MONITOR = "op monitor interval=20s timeout=60s"
 _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
 
 
 def _haresources(text: str, ha_cf: str) -> Iterator[str]:
-    """Yield crm statements for the resources in haresources, and for the nodes and fencing devices in ha.cf."""
     stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
     yield f"property stonith-enabled={'true' if stonith else 'false'}"
     yield from (f"node {name}" for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split())
@@ -116,7 +114,7 @@ def _group(line: int, node: str, entries: list[str]) -> Iterator[str]:
         yield f"location home-line-{line} line-{line} 100: {node}"
     for clone, place in copies if members else ():
         yield f"colocation line-{line}-on-{clone} inf: line-{line} {clone}:Promoted"
-        # Heartbeat starts the resources of a line from left to right.
+        # Heartbeat starts the resources from left to right.
         for later in members[place : place + 1]:
             yield f"order {clone}-before-line-{line} Mandatory: {clone}:promote {later}:start"
 

@@ -1,4 +1,4 @@
-"""Detect split brain and lost writes: compare the copies of a journal with the acknowledgements to clients."""
+"""Detect split brain and lost writes in the copies of a journal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import chain, pairwise, takewhile
 
 from strakes.base.units import counted
 
-_START = "start"  # Name of the client in the record that a service writes when it starts.
+_START = "start"  # client name in the record that a starting service writes
 
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal. Each start of the service uses the last ``term`` in its copy plus one."""
+    """One line of a journal. A service increments ``term`` at each start."""
 
     term: int
     node: str
@@ -24,7 +24,7 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The acknowledgement of a record. ``sent_s``, ``told_s``: times of request and answer, seconds since 1970."""
+    """The acknowledgement of a record, with the times of request and answer in seconds since 1970."""
 
     record: JournalRecord
     sent_s: float
@@ -36,14 +36,14 @@ class SplitBrainJudgement:
     """The result of comparing the copies of a journal."""
 
     acknowledged: int
-    split_brain: tuple[str, ...] = ()  # sentences with evidence that two nodes served at the same time
-    lost: tuple[JournalRecord, ...] = ()  # acknowledged records that the copy in use lacks
-    twice: tuple[JournalRecord, ...] = ()  # records that the copy in use has more than once
-    unanswered: int = 0  # number of records in the copy in use without an acknowledgement
+    split_brain: tuple[str, ...] = ()
+    lost: tuple[JournalRecord, ...] = ()  # acknowledged, but missing in the copy in use
+    twice: tuple[JournalRecord, ...] = ()
+    unanswered: int = 0
 
     @property
     def good(self) -> bool:
-        """Return whether only one node served at any time, and no record is lost or stored twice."""
+        """Return whether there is no evidence of split brain, and no record is lost or repeated."""
         return not (self.split_brain or self.lost or self.twice)
 
 
@@ -52,10 +52,9 @@ def judge(
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: node that serves now.
 
-    Evidence of split brain is any of: two nodes wrote in the same term; in a copy, a record of an older term follows a
-    record of a newer term; a node of an older term answered a request that was sent after a newer term had begun; two
-    copies both have acknowledged records after their last common record. A copy that ends early is only outdated, and
-    records at the end without acknowledgements are harmless.
+    Evidence of split brain is one of four things. Two nodes wrote in the same term. A copy has a record of an older
+    term after one of a newer term. A node answered a request in an older term, although a newer term had begun before
+    the request. Two copies have different acknowledged records after the last common record.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}
@@ -87,7 +86,6 @@ def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
 
 
 def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
-    """Find requests that an older term answered, although a newer term had already answered before they were sent."""
     first_told: dict[int, float] = {}
     for one in acknowledged:
         first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))
@@ -109,4 +107,4 @@ def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalReco
         return []
     names = " and ".join(holding)
     after = counted(common, "record")
-    return [f"the copies of {names} diverged after {after}, and clients got acknowledgements of records on both sides"]
+    return [f"the copies of {names} diverged after {after}, and clients got acknowledgements of records in both"]

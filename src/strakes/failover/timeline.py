@@ -1,4 +1,4 @@
-"""A fail-over as clients saw it: events, the longest wait of each client, and the time until each client resumed."""
+"""A fail-over as clients saw it: events, and the longest wait of each client."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# An outlier is 3 times as long as the next shorter wait (recordings: at most 2.2 times in unaffected clients, at least
-# 12 in affected ones), or 10 times as long as the longest of 20 waits before the fault (at most 7, at least 64).
+# An outlier is 3 times as long as the next shorter wait, or 10 times as long as the longest of 20 waits before the
+# fault. In recordings, these ratios are at most 2.2 and 7 for unaffected clients, and at least 12 and 64 for affected
+# ones.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
-# Shortest wait, in seconds, that can be an outage.
+# Minimum duration of an outage in seconds.
 _LEAST_S = 0.5
-# Significance level of an outage: 1 % of the unaffected clients are false positives.
+# Significance level: 1 % of the unaffected clients are false positives.
 _CHANCE = 0.01
-# Numbers of longest waits from which the tail of their distribution is estimated. 3 waits do not suffice: then an
-# outage must be 20 times as long as the longest of them.
+# Numbers of waits from which the tail of their distribution is estimated. Three waits do not suffice: an outage must
+# then be 20 times as long as the longest of them.
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Minimum number of waits besides an outage. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
+# Minimum number of other waits. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
 _LEAST = 3
-# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as the longest other wait, because
-# the coincidence is further evidence.
+# Within 3 s of the fault, a wait is an outage if it is 5 times as long as the longest other wait.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# A wait with a p-value of at least 20 % is no outage; between 1 % and 20 % it is undecided.
+# P-value from which a wait is no outage. Below it and above 1 %, a wait is undecided.
 _LIKELY = 0.2
-# Errors that a working file system returns as regular answers.
+# Errors that a working file system may return.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
 )
-# Marks an operation that had begun but not ended when the recording ended.
+# Error of an operation that had not ended when the recording ended.
 PENDING = "pending"
 
 
@@ -53,7 +53,7 @@ class ClientOperation:
 
     @property
     def answered(self) -> bool:
-        """Return whether the file system answered, with success or with a regular error such as ENOENT."""
+        """Return whether the operation succeeded or failed with a regular error such as ENOENT."""
         return self.acknowledged or self.error in _ANSWERS
 
 
@@ -68,17 +68,17 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """The effect of a fail-over on one client. All times are in seconds."""
+    """The effect of a fail-over on one client. ``known``: whether the data suffice to decide ``hit``."""
 
     client: str
     operations: int
     errors: int
     usual_s: float  # median duration of an operation
-    stall_s: float  # longest wait for an answer after the fault
+    stall_s: float
     stall_began_s: float
-    back_after_s: float | None  # from the fault to the end of this wait; None if not hit, or without end
-    hit: bool = True  # the wait is an outlier for this client, or operations failed for the first time
-    known: bool = True  # the data sufficed to decide ``hit``
+    back_after_s: float | None  # seconds from the fault to the end of the longest wait
+    hit: bool = True
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the seconds until the first, median and last hit client resumed; None if not all of them did."""
+        """Return the seconds until the first, median and last affected client resumed, or None if one did not."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):
@@ -102,7 +102,7 @@ class Timeline:
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """Return the clients that were hit and never got an answer again."""
+        """Return the affected clients that never got an answer again."""
         return tuple(outage.client for outage in self.outages if outage.hit and outage.back_after_s is None)
 
 
@@ -110,15 +110,15 @@ class _Wait(NamedTuple):
     began_s: float
     ended_s: float
     asking_s: float  # seconds with a pending request
-    failures: int  # number of operations that ended without an answer
-    answered: bool  # False if the recording ends before the second answer
+    failures: int
+    answered: bool  # False if the recording ended during the wait
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client, judged by its longest wait that ended after the fault.
+    """Return the effect of a fault on one client, from its longest wait after the fault.
 
-    An operation without an answer waits until the end of the recording. If the longest wait is still pending at the
-    end, the client is hit or undecided, never unaffected.
+    A pending operation waits until the end of the recording. If this is the longest wait, the client is affected or
+    undecided.
     """
     return _outage(client, operations, _waits_of(operations), fault_s)
 
@@ -152,8 +152,8 @@ def outages_of(
 ) -> tuple[Outage, ...]:
     """Return the outage of each client. ``moments``: other observed events.
 
-    A client that hangs writes no more records. If a client's records end at the fault while other clients continue, its
-    outage has no end. If its records end later, its outage is undecided.
+    A client whose records end at the fault has an endless outage, if other clients continue. If they end later, its
+    outage is undecided.
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
@@ -177,7 +177,6 @@ def outages_of(
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
-    # For each operation: the earliest begin among it and all operations that end after it.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]
     waits: list[_Wait] = []
     last_s = first_begun[0] if first_begun else 0.0
@@ -195,7 +194,7 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    # A wait with failed operations is an outage of any length if no operation had failed before the fault.
+    # Operations that fail for the first time are an outage, however short.
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     if not after:
@@ -209,7 +208,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits may recur periodically. They are evidence only if two periods were recorded before the fault.
+        # Long waits that recur are judged only after two periods.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -226,7 +225,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # Combine the p-values of the wait's length and its distance from the fault, with Fisher's method if it is late.
+        # Fisher's method combines the p-values of the duration and of the distance from the fault.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
@@ -240,9 +239,8 @@ def _gap_s(wait: _Wait, other: _Wait) -> float:
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
     """Return the p-value of the longest wait under the distribution of the other waits.
 
-    Long waits mostly have a power-law tail. Then the rank-weighted log ratios of consecutive order statistics are
-    exponential (Renyi 1953; Hill 1975), so the first log ratio is tested against the following ones. The start of the
-    tail is unknown, so the result is the minimum over several numbers of order statistics.
+    With a power-law tail, the rank-weighted log ratios of consecutive order statistics are exponential (Renyi 1953;
+    Hill 1975). The result is the minimum over several lengths of the tail.
     """
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
@@ -279,7 +277,7 @@ def timeline(
     outages: Iterable[Outage],
     targets: Iterable[TargetRecovery] = (),
 ) -> Timeline:
-    """Return the timeline of a fail-over. Its events include the begin and end of the wait of each hit client."""
+    """Return the timeline of a fail-over."""
     waits, moments = tuple(outages), list(moments)
     for outage in (one for one in waits if one.hit):
         source = f"client {outage.client}"

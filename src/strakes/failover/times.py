@@ -1,4 +1,4 @@
-"""Read the times and limits in the files of a cluster, in seconds, with the defaults in ``options/times.toml``."""
+"""Read times and limits in the files of a cluster, with the defaults in ``options/times.toml``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 
 @dataclass(frozen=True)
 class Amount:
-    """A time or another number in the configuration of a cluster, such as Corosync's token."""
+    """A time in seconds or another number in the configuration of a cluster."""
 
-    scope: str  # link, device or resource; empty for the whole cluster
+    scope: str  # link, device or resource, or empty
     where: str
-    text: str  # the setting, or the name of the default if it is not written in the file
+    text: str
     value: float
     written: bool = True
-    unit: str = " s"  # empty for a number without unit
+    unit: str = " s"
 
     @property
     def shown(self) -> str:
@@ -41,7 +41,7 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# Settings of one link, device or resource (empty: cluster), name of their file, and a function from key to values.
+# (link, device or resource, name of the file, function from a key to its values)
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
@@ -92,7 +92,7 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Section of options/times.toml -> end of the name of the file with these settings.
+# Section of options/times.toml -> end of a file name.
 _TABLES = {
     "heartbeat": "ha.cf",
     "multipath": "multipath.conf",
@@ -129,13 +129,13 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
     if place == "sbd" and setup.sbd:
         yield "", "sbd", _of_values(setup.sbd)
     elif place == "lustre":
-        # Lustre's permanent settings are options of mkfs.lustre, parameters of lctl, and options in modprobe.d.
+        # Lustre reads settings from mkfs.lustre, lctl and modprobe.d.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
     elif place in _TABLES:
         file = _TABLES[place]
         rows = [(given.table.partition(" "), given) for given in settings_of_nodes(setup)]
-        # The key of a module parameter includes its module, as in "lnet peer_timeout".
+        # Keys of module parameters include the module: "lnet peer_timeout".
         named = [(f"{part} {one.name}" if table == "module" else one.name, one) for (table, _, part), one in rows]
         yield "", file, lambda key: [one.value for name, one in named if name == key and one.file.endswith(file)]
 
@@ -155,7 +155,6 @@ def _of_source(source: _Source, places: Iterable[_Place]) -> Iterator[Amount]:
 
 
 def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the effective token and consensus times, which depend on Corosync's release and the number of nodes."""
     totem = setup.corosync.one("totem")
     old = totem.get("transport", "knet") != "knet" or bool(totem.get("rrp_mode"))
     given, millisecond = totem.get("token"), _UNITS["ms"]
@@ -192,7 +191,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         usual = replace(common, scope=device.id, where=where)
         yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
-        # fence_kdump is left out: it only waits for a message, and the next fencing level powers the node off.
+        # fence_kdump only waits for a message.
         for key in _AGENT_WAITS if device.agent != "fence_kdump" else ():
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
@@ -203,7 +202,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
         if device.agent in ("external/sbd", "fence_sbd") and setup.sbd:
-            # sbd stores msgwait on its disk. By default it is twice the time-out of the watchdog.
+            # The default of sbd's msgwait is twice the time-out of the watchdog.
             wait_s = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
             wait_s = seconds(setup.sbd.get("msgwait-timeout", "")) or wait_s
             written = bool({"SBD_WATCHDOG_TIMEOUT", "msgwait-timeout"} & set(setup.sbd))
@@ -244,7 +243,7 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
-    """Return the seconds for which DRBD's fence-peer handler may suspend writes, and whether a file sets them."""
+    """Return the seconds for which DRBD may suspend writes for fencing, and whether a file sets them."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return (seconds(given) or _FENCE_PEER_S), bool(given)
@@ -261,10 +260,10 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for name, text in setup.units.items():
         program = name.partition(".service.d/")[0]
         for key, value in re.findall(r"(?m)^\s*(Timeout(?:Stop)?Sec)\s*=\s*(\S.*?)\s*$", text):
-            # Zero is skipped: depending on the release of systemd, it means no wait or no limit.
+            # Depending on systemd's release, zero means no wait or no limit.
             if wait_s := _systemd(value):
                 for one in setup.services:
-                    # NAME@INSTANCE is a unit made from the template NAME@.
+                    # NAME@INSTANCE is a unit of the template NAME@.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
                     if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
                         yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)
@@ -278,14 +277,13 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for tries in re.findall(r"\bno_path_retry\s+\"?(\d+|queue)\b", multipath):
         wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
         yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
-    # In a section, no_path_retry overrides the older option queue_if_no_path.
+    # no_path_retry overrides the older option queue_if_no_path.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
             yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the time for which an import checks a ZFS pool for activity of another node (multihost)."""
     given = {one.name: one.value for one in settings_of_nodes(setup) if one.table == "module zfs"}
     names = {"interval": 1000, "import_intervals": 20, "fail_intervals": 10}
     texts = {name: given.get(f"zfs_multihost_{name}", "") for name in names}
@@ -295,7 +293,7 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def amounts_of(setup: Setup) -> Amounts:
-    """Return name -> all times with this name in a cluster, such as the ``stop`` time-outs of all resources."""
+    """Return name of a time -> all times with this name in a cluster."""
     collected: dict[str, list[Amount]] = {}
     for place, sources in groupby(_sources(), lambda source: source.place):
         places = list(_places(setup, place))
@@ -317,18 +315,18 @@ _IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 @dataclass(frozen=True)
 class Limit:
-    """A required relation between two times, such as ``consensus >= 1.2 x token``: left >= times x right + plus."""
+    """A required relation between two times: left >= times x right + plus."""
 
     left: str
     relation: str
-    right: str = ""  # name of a time; if empty, the limit is ``plus``
+    right: str = ""  # name of a time, or empty
     plus: float = 0.0
     times: float = 1.0
-    before: tuple[int, ...] = ()  # first release of Pacemaker that does not need the relation
+    before: tuple[int, ...] = ()  # first release of Pacemaker without this relation
 
 
 def read_limit(text: str) -> Limit:
-    """Parse a limit in a TOML file, such as ``token >= 3``."""
+    """Parse a limit, such as ``token >= 3``."""
     part = _LIMIT.fullmatch(text)
     assert part, text
     before = tuple(map(int, part["before"].split("."))) if part["before"] else ()

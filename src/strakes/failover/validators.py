@@ -1,4 +1,4 @@
-"""Let drbdadm, corosync, crm_verify and the resource agents check their own configuration, if they are installed."""
+"""Let the programs of DRBD, Corosync and Pacemaker check their own configuration, if they are installed."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 # Time limit in seconds for each program that checks files.
 _LIMIT_S = 20.0
-# Maximum number of resources whose agents check their parameters. The time grows in proportion.
+# Maximum number of resources whose agents check their parameters.
 _MOST_AGENTS = 60
-# Exit code of an agent whose program is missing: OCF_ERR_INSTALLED (https://github.com/ClusterLabs/OCF-spec).
+# OCF_ERR_INSTALLED: the program of an agent is missing (https://github.com/ClusterLabs/OCF-spec).
 _NOT_INSTALLED = 5
-# Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
+# Sections of corosync.conf that name no files or programs.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
-# Characters that are replaced in values of corosync.conf. Slashes are among them, so that no value can be a path.
+# Characters that are replaced in corosync.conf. Without slashes, no value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
-_NOBODY = 65534  # User id of nobody: the default of /proc/sys/kernel/overflowuid (proc_sys_kernel(5)).
+_NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
-# Messages of a program that lacks permissions or another program. They say nothing about the files.
+# Messages about missing permissions or programs, not about the checked files.
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found")
-# Lines in the output of drbdadm about this machine, not about the files.
+# Lines of drbdadm about this machine.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
 
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """The verdict of a program on its configuration. ``unable``: the program could not check it on this machine."""
+    """The verdict of a program on its configuration. ``unable``: a check is impossible on this machine."""
 
     program: str
     state: Literal["accepts", "refuses", "absent", "unable"]
@@ -86,7 +86,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # crm_verify also fails for mere warnings, for example about old names that Pacemaker accepts.
+    # crm_verify also fails for warnings.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
@@ -98,7 +98,6 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     if setup.where == LIVE and (setup.root / "etc/drbd.conf").exists():
         return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
     files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
-    # If the setup lacks drbd.conf, generate the include statements of the packaged drbd.conf.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
     rewritten = {name: rewritten_drbd(text) for name, text in (usual | files).items()}
@@ -112,13 +111,12 @@ def _of_files(setup: Setup, files: Mapping[str, str | bytes], program: str, *wor
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
-    """Return the verdict of ``corosync -t``, run in a network namespace with the addresses of the first node."""
     totem, listed = setup.corosync.one("totem"), nodes_of(setup)
     encrypts = totem.get("secauth") in ("on", "yes", "1") or totem.get("crypto_cipher", "none") != "none"
     encrypts = encrypts or totem.get("crypto_hash", "none") != "none"
     unencrypted = totem.get("transport") in ("udp", "udpu")
     if totem.get("rrp_mode") or not listed or (encrypts and unencrypted):
-        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 requires neither.
+        # Corosync 3 needs a node list, and needs knet for encryption.
         why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))
@@ -137,8 +135,8 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
 
 
 def without_files(section: Block) -> str:
-    """Return the text of a section of corosync.conf without settings that can name a file or a program."""
-    # Values are cut because corosync splits lines after 511 characters, and would read the rest as a new setting.
+    """Return the text of a section of corosync.conf without settings that name files or programs."""
+    # Corosync splits lines after 511 characters and reads the rest as a new setting.
     lines = [
         f"{key}: {_ODD.sub('?', value)[:200]}\n"
         for key, value in section.settings
@@ -150,7 +148,7 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a directory with these files, and words before a command, which run it in / and not as root."""
+    """Yield a directory with these files, and the words before a command that runs in / without root's rights."""
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
         for file, content in files.items():
@@ -163,14 +161,13 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
                     path.chmod(0o750 if path.is_dir() else 0o640)
                 words += _AS_NOBODY
             except OSError as error:
-                # chown fails with EINVAL in a user namespace without user nobody. There, root is an ordinary user.
+                # In a user namespace without user nobody, chown fails with EINVAL and root is an ordinary user.
                 if error.errno != errno.EINVAL:
                     raise
         yield place, words
 
 
 def _resolved(text: str) -> str:
-    """Return the text with each host name replaced by a test address, because it may not resolve on this machine."""
     numbers = itertools.count(1)
 
     def address(match: re.Match[str]) -> str:

@@ -15,10 +15,9 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
-# Maximum ratio of requested to measured size. Forecasts were checked up to a ratio of 150.
+# Maximum ratio of the requested to the measured size. Forecasts were tested up to a ratio of 150.
 _FURTHEST = 1000
-_MOST_CAPACITY = 1e18  # Upper limit of rates, in operations or bytes per second, above those of every real system.
-# (table, key) in a file of limits -> (limited component, unit of the limited rates).
+_MOST_CAPACITY = 1e18  # Maximum rate in operations or bytes per second, above every real system.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -36,12 +35,12 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """Requested numbers of clients, ranks, targets and files. Numbers that are not given stay as measured."""
+    """Requested numbers of clients, ranks, targets and files. Missing numbers stay as measured."""
 
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the requested scale. Unless ranks are given, the number of ranks per client stays as measured."""
+        """Return the measured scale with the requested numbers. Ranks per client stay as measured by default."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -51,12 +50,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Stated:
-    """Limits from data sheets: (component, unit) -> capacity of one client, target or link in ``op/s`` or ``B/s``."""
+    """Limits from data sheets: (component, unit) -> capacity of one such component."""
 
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return component -> stated capacity of one such component in ``unit``."""
+        """Return component -> stated capacity of one such component in this unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
@@ -141,11 +140,10 @@ def _capacity(key: str, value: Any) -> float:
 def why_unknown(
     levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, ranks_needed: bool
 ) -> str:
-    """Return why a forecast for ``scale`` is impossible, or "".
+    """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    A forecast for another number of targets or files needs measurements with several such numbers, counters of the
-    targets' busy time, or a stated limit. ``ranks_needed``: so does a forecast for another number of ranks, because its
-    effect is known only for rates of network file systems.
+    Another number of targets or files can be forecast only from measurements with several such numbers, counters of
+    busy time, or a stated limit. ``ranks_needed`` extends this to the number of ranks.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

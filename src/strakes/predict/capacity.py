@@ -9,19 +9,22 @@ from itertools import permutations
 
 from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
-# Standard error of a component's busy share, measured on metadata servers (bench/prediction/cephfs.json).
+# Standard error of a measured busy share (0 to 1) of metadata servers (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
-# Minimum busy share for an estimate of the capacity. Below it, the error would exceed 20 %.
+# Minimum busy share (0 to 1) for an estimate of the capacity. Below it, the error exceeds 20 %.
 _LEAST_BUSY = 0.2
-# Mean and standard deviation of log(delivered / stated capacity). Systems deliver about 20 % less than stated.
+# Mean and standard deviation of log(delivered rate / rate in the data sheet).
 _STATED = (-0.2, 0.3)
-# A difference above this number of standard errors is a contradiction. By chance, 0.1 % of pairs exceed it.
+# Number of standard errors above which two values contradict each other. By chance, 0.1 % of pairs do so.
 _CONTRADICTION = 3.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements, and stated limits that agree with them. ``counters``, ``limits``: parts with rejected values."""
+    """Measurements, and stated limits that agree with them.
+
+    ``counters``, ``limits``: components whose counters or limits are ignored because they contradict measurements.
+    """
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]
@@ -34,11 +37,11 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return (scale, log capacity, standard error) for each measurement with a counter of ``part``."""
+        """Return (scale, log capacity, standard error) for each measurement with a counter of this component."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return (log capacity, standard error) of one component, from its stated limit or a higher measured rate."""
+        """Return (log capacity, standard error) of one component from its stated limit, or None without a limit."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
@@ -46,7 +49,7 @@ class Evidence:
 
 
 def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Evidence:
-    """Return the measurements and stated limits, without counters and limits that measurements contradict."""
+    """Return the measurements and stated limits. Counters and limits that contradict measurements are left out."""
     limits = tuple(part for part in stated if any(_exceeds(level, part, stated[part]) for level in levels))
     counters = tuple(part for part in PARTS if _is_refuted(part, levels))
     kept = tuple(
@@ -57,7 +60,6 @@ def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -
 
 
 def _carried(level: MeasuredLevel, part: Part) -> tuple[float, float] | None:
-    """Return (log rate, standard error) at which a component would be 100 % busy, or None if it was mostly idle."""
     share = level.busy.get(part, 0.0)
     if share <= _LEAST_BUSY:
         return None

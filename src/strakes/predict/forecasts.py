@@ -19,9 +19,9 @@ from strakes.runs.run import Run
 
 @dataclass(frozen=True)
 class FigureForecast:
-    """Forecast of one figure. If it is UNKNOWN, ``forecast`` is None and ``why`` is the reason.
+    """Forecast of one figure (measured quantity). If it is impossible, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the largest measured scale and the value there. ``notes``: cautions, and omitted evidence.
+    ``measured``: the largest measured scale, and the value there. ``notes``: sentences on evidence that was not used.
     """
 
     figure: FigureLevels
@@ -58,7 +58,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
 def _notes(figure: FigureLevels, model: Model) -> list[str]:
     evidence = model.evidence
     notes = [
-        f"The load of {PART_NAMES[part]} is not used: it implies a limit below a measured rate."
+        f"The load of {PART_NAMES[part]} is not used: with it, a measured rate would be impossible."
         for part in evidence.counters
     ]
     notes += [
@@ -68,7 +68,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
         notes.append(f"{heading_of(figure.outermost.caution)}.")
     if model.transient:
         notes.append(
-            "Small sizes are not used: growth beyond them is steeper than linear, as caches or a warm-up cause it."
+            "Small sizes are not used: after them, rates grow faster than linearly, for example because of a cache."
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
         notes.append("One size does not show how this system grows, so it is assumed to grow like other file systems.")
@@ -78,7 +78,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
 def forecast_document(
     runs: Sequence[Run], asked: Asked, stated: Stated, forecasts: Sequence[FigureForecast], now: datetime | None = None
 ) -> dict[str, Any]:
-    """Return the JSON document with forecasts, inputs and date. ``now``: the date, by default the present time."""
+    """Return the forecasts and their inputs as JSON."""
     return {
         "schema": 1,
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""Collect the figures (measured quantities) of stored runs, with their measurements at each scale (levels)."""
+"""Collect the figures (measured quantities) of stored runs. A level is a measurement at one scale."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from strakes.studies.compose import from_memory
 from strakes.survey.analysis_build import results_of
 from strakes.survey.analysis_warnings import run_warnings
 
-# Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Standard error of the median of normal values, relative to the error of the mean: the square root of pi / 2.
+# Square root of pi / 2: standard error of the median of normal values, divided by that of the mean.
 _NORMAL_MEDIAN = 1.2533
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return the figures of some runs, in the order of their cells. Raises BadInputError for a run of strakes tune."""
+    """Return the figures of some runs. Raises BadInputError for a run of strakes tune."""
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
@@ -76,10 +75,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
-    """Return the scale of a cell. ``nodes``: number of nodes in its samples, or 0 if unknown.
-
-    A client is a node or a session of libcephfs. The number of data targets is known only if the cell sets a layout.
-    """
+    """Return the scale of a cell. ``nodes``: number of nodes in its samples, or 0 if unknown."""
     ranks = max(1, cell.plan.ranks)
     return Scale(
         clients=ranks if cell.plan.inside_ceph() else min(nodes or _number(settings.get("nodes")) or 1, ranks),
@@ -104,7 +100,7 @@ def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setti
     ranks = _number(measured.settings.get("ranks"))
     if ranks is None:
         return None, apart
-    # Strong scaling (fixed total of items) is another workload than weak scaling (fixed per rank), so do not pool both.
+    # Strong scaling (fixed total of items) is a different workload than weak scaling (fixed number per rank).
     if items := _number(measured.settings.get("items")):
         apart["items_each"] = items / ranks
     return level_of(measured, Scale(min(_number(measured.settings.get("nodes")) or 1, ranks), ranks, osts=0)), apart
@@ -118,13 +114,15 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the measurement at one scale, or None if only pilots ran. ``busy``: component -> busy share (0 to 1)."""
+    """Return the measurement at one scale, or None without a usable value. ``busy``: component -> busy share (0 to
+    1).
+    """
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:
         return None
     middle, runs = median(logs), len(logs)
-    # The median absolute deviation is too small for few runs; correct it (Croux and Rousseeuw 1992).
+    # Correction of the median absolute deviation for few values (Croux and Rousseeuw 1992).
     scatter = 1.4826 * runs / (runs - 0.8) * median(abs(value - middle) for value in logs)
     return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy or {}, runs=runs)
 
@@ -139,10 +137,6 @@ def _level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:
-    """Return the mean number of requests to metadata servers per operation, or None without counters.
-
-    Counters cover all phases of a trial, so only trials with nothing but metadata phases are used.
-    """
     requests = operations = 0.0
     for visit in visits:
         counted = [counters["md.requests"] for counters in visit.servers.values() if "md.requests" in counters]
@@ -163,7 +157,7 @@ def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
 
 
 def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
-    """Combine the measurements of several runs at one scale. Half of their range is added to the standard error."""
+    """Combine the runs at one scale. Half the range of the runs is added to the standard error in quadrature."""
     values = [level.log_value for level in levels]
     between = (max(values) - min(values)) / 2
     error = math.hypot(fmean(level.log_error for level in levels), between) / math.sqrt(len(levels))

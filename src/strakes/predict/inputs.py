@@ -13,14 +13,14 @@ from strakes.survey.analysis_warnings import load_before, memory_warnings
 
 @dataclass(frozen=True)
 class MeasuredFileSystem:
-    """A measured file system. ``kind``: type of the mount. ``source``: mounted device or export. "": unknown."""
+    """A measured file system. ``source``: mounted device or export. Unknown values are empty."""
 
     kind: str = ""
     source: str = ""
     mount_point: str = ""
 
     def is_same_as(self, other: MeasuredFileSystem) -> bool:
-        """Return whether type and source are equal; if the source is no server or device, also the mount point.
+        """Return whether type and source are equal. Sources such as ``tmpfs`` also need equal mount points.
 
         >>> nfs = MeasuredFileSystem("nfs4", "srv:/x", "/mnt/a")
         >>> nfs.is_same_as(MeasuredFileSystem("nfs4", "srv:/x", "/mnt/b"))
@@ -39,13 +39,13 @@ class MeasuredFileSystem:
 
 
 def file_system_of(run: Run) -> MeasuredFileSystem:
-    """Return the file system that a run measured, from the stored facts of the run."""
+    """Return the file system that a run measured."""
     facts = run.facts
     return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
 
 
 def described(run: Run) -> str:
-    """Return a line on a run: its id, its directories, and the load of its node before it began."""
+    """Return a line about a run: its id, its directories, and the load of the node before the run."""
     load = "".join(f"; load average {load:.1f} before it" for load in run.environment.get("load_average", ())[:1])
     seen = load_before(run.environment, run.facts.get("others_busy"))
     seen += [one for one in memory_warnings(results_of(run)) if one.code in ("memory-file-system", "cache-below")]
@@ -54,7 +54,9 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the distinct runs, and a sentence on each incomplete one. Raises BadInputError if file systems differ."""
+    """Return the distinct runs, and a sentence about each incomplete one. Raises BadInputError if file systems
+    differ.
+    """
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

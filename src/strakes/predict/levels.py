@@ -1,4 +1,4 @@
-"""Scales (sizes of a system and its load) and levels (measurements of a figure at one scale)."""
+"""Scales (sizes of a system and its load) and levels (measurements at one scale)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# If requests per operation differ by more than 25 %, measurements did not do the same work.
+# Maximum ratio of requests per operation between measurements of the same work.
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor. If a smaller scale is faster by more, a cache answered there. With
-# half the factor, contention counts as a cache.
+# Contention lowers rates by less than this factor. A small scale that is faster by more was measured in a cache.
 _TOO_FAST = 20.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of a system and its load. ``mdts``, ``osts``: metadata and data targets (0 data targets: unknown).
+    """Size of a system and its load. ``osts`` is 0 if the number of data targets is unknown.
 
-    ``clients``: nodes that use the file system. ``ranks``: processes on all nodes. ``files``: files before the
-    measurement. ``undivided``: each rank has equal work in its own directory on one metadata target.
+    ``files``: number of files before the measurement. ``undivided``: each rank works in its own directory on one
+    metadata target.
     """
 
     clients: int = 1
@@ -50,9 +49,7 @@ class Scale:
     undivided: bool = field(default=False, compare=False)
 
     def units(self, part: Part) -> float:
-        """Return the number of components of this kind.
-
-        If undivided directories load metadata targets unevenly, return the total load / the largest load.
+        """Return the number of components of a kind, or the equivalent number if their load is uneven.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)
@@ -65,7 +62,7 @@ class Scale:
 
     @property
     def text(self) -> str:
-        """Return the scale as text.
+        """Return the numbers with their nouns.
 
         >>> Scale(clients=2000, ranks=16000).text
         '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
@@ -77,12 +74,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """Measurements of one figure at one scale.
+    """Measurements of one figure at one scale. ``log_value`` is the logarithm of the median of ``runs`` runs.
 
-    ``log_value``: natural logarithm of the median of ``runs`` runs. ``log_error``: standard error of ``log_value``, 0
-    for a single run. ``busy``: component -> busy share (0 to 1). ``from_cache``: clients' caches answered.
-    ``requests``: requests to metadata servers per operation, None if unknown. ``caution``: text if the value is or may
-    be that of this node's memory.
+    ``log_error``: standard error of ``log_value``. ``busy``: component -> busy share (0 to 1). ``from_cache``: caches
+    of the clients answered. ``requests``: requests to metadata servers per operation. ``caution``: text if the value
+    may be the speed of this node's memory.
     """
 
     scale: Scale
@@ -97,9 +93,9 @@ class MeasuredLevel:
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of some runs, with its measurements. ``settings``: the settings that identify the figure.
+    """One figure (measured quantity) of some runs. ``settings``: the settings that distinguish it from other figures.
 
-    ``rank_is_client``: the study counts each rank as a client. ``local``: no other node can reach the file system.
+    ``rank_is_client``: each rank counts as a client. ``local``: only this node can reach the file system.
     """
 
     study: str
@@ -112,18 +108,18 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the uncached measurements with the same work per operation as the one at the largest scale."""
+        """Return the uncached measurements whose work per operation equals that at the largest scale."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the measurements that a cache answered, or whose operations did different work."""
+        """Return the measurements from a cache or with different work per operation."""
         return tuple(level for level in self.levels if level not in self.comparable)
 
     @property
     def outermost(self) -> MeasuredLevel:
-        """Return the level with the most ranks (if equal, the most metadata targets, then the most files)."""
+        """Return the measurement at the largest scale."""
         return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
 
     @property

@@ -1,7 +1,6 @@
-"""Forecast one figure by a mixture of growth curves: Amdahl's law with different numbers of ranks that saturate it.
+"""Forecast one figure by a mixture of growth curves: Amdahl's law with different saturation points.
 
-The prior probabilities of the curves are fitted to a population of file systems (empirical Bayes). Measurements at
-several scales change them for the file system at hand.
+The prior probabilities of the curves are fitted to many file systems (empirical Bayes).
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
 
 Array = NDArray[np.float64]
-# Probability that a forecast's interval contains the value. At 90 % it would be 1.28 times as wide.
+# Probability that a forecast's interval contains the value. At 90 %, intervals are 1.28 times as wide.
 COVERAGE = 0.8
-# Number of random draws. The ends of an interval then have a standard error of 4 % of the standard deviation.
+# Number of random draws. The ends of an interval have a standard error of 4 % of the standard deviation.
 _DRAWS = 2000
-# Tolerance of log rates (1 % of a rate), because tools print results with two or three digits.
+# Tolerance of log rates for rounding (1 % of a rate). Benchmarks print two or three digits.
 _ROUNDING = 0.01
-# Numbers of ranks that saturate a file system, one for each curve, up to a million. With steps of a factor of 2,
-# forecast errors change by about 1 % (cross-validation).
+# Numbers of ranks at which the curves saturate, up to a million. With steps of a factor of 2, forecast errors change by
+# about 1 % (cross-validation).
 BOUNDS = 4.0 ** np.arange(11)
-# Sharpness of the bend at a bound: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by about
-# 1 % (cross-validation).
+# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by about 1
+# % (cross-validation).
 _BEND = 2.0
-# Report a component as the first to saturate only if it is twice as likely as all others together.
+# Minimum probability that a component saturates first, for a report of this component.
 SURE = 0.67
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Median and 80 % interval of a future measurement, in the unit of the figure.
+    """Median and 80 % interval of a future measurement.
 
-    ``saturates``: component with a counter or a stated limit -> probability that it limits the rate.
+    ``saturates``: component -> probability that it limits the rate.
     """
 
     median: float
@@ -49,15 +48,15 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the component that most probably saturates first and its probability, or None below SURE."""
+        """Return the component that saturates first with its probability, or None if no component is likely."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
 
 class Model:
-    """Posterior distribution of a figure's growth, given its measurements (``levels``).
+    """Posterior distribution of the growth of a figure, given its measurements.
 
-    A time is forecast as a rate, work / time (Little's law). Work is the number of files if it varies, else of ranks.
+    A time is forecast by Little's law, as the number of files or ranks divided by a rate.
     """
 
     def __init__(
@@ -76,7 +75,6 @@ class Model:
         self._scales = [levels[place].scale for place in kept]
         self._rates = np.array([rates[place] for place in kept])
         self._errors = np.array([levels[place].log_error for place in kept])
-        # Small scales that are left out, because growth after them was steeper than linear.
         self.transient = tuple(level for place, level in enumerate(levels) if place not in kept)
 
     def forecast(self, scale: Scale) -> Forecast:
@@ -109,10 +107,6 @@ class Model:
         return bounds
 
     def _concave(self, scale: Scale, generator: np.random.Generator) -> Array | float:
-        """Return random draws of an upper bound of the log rate: growth as in the last step that changed only ranks.
-
-        A falling rate counts as exponent 0, because it may rise again at the next size.
-        """
         last = self._scales[-1]
         for before, rate in zip(self._scales[-2::-1], self._rates[-2::-1], strict=True):
             step = math.log(last.ranks / before.ranks)
@@ -133,13 +127,13 @@ class Model:
         chances = log_likelihood(rest, covariance[:-1, :-1])
         weights = np.array(self._population.curves) * np.exp(chances - chances.max())
         middle, deviation = krige(rest, covariance)
-        # Systematic sampling: each curve is drawn in proportion to its probability, without an error by chance.
+        # Systematic sampling.
         curve = np.searchsorted(np.cumsum(weights), weights.sum() * (np.arange(_DRAWS) + 0.5) / _DRAWS)
         return np.asarray((means[:, -1] + middle)[curve] + deviation * generator.standard_normal(_DRAWS))
 
 
 def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array]:
-    """Return the log rates (m, n) of m curves at n scales, and their covariance (n, n), up to a common constant."""
+    """Return the log rates (m, n) of m curves at n scales, and their covariance (n, n)."""
     ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
     means = ranks + (population.exponent - 1) / _BEND * np.log1p((np.exp(ranks) / BOUNDS[:, None]) ** _BEND)
     covariance = population.wander**2 * np.minimum.outer(ranks, ranks)
@@ -154,7 +148,7 @@ def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array
 
 
 def log_likelihood(values: Array, covariance: Array) -> Array:
-    """Return the log likelihood of each row of ``values`` (m, n), whose values share an unknown constant."""
+    """Return the log likelihood of each row (m, n). The values of a row share an unknown constant."""
     inverse = np.linalg.inv(covariance)
     ones = inverse.sum(axis=0)
     rest = values - (values @ ones / ones.sum())[:, None]
@@ -163,10 +157,10 @@ def log_likelihood(values: Array, covariance: Array) -> Array:
 
 
 def krige(values: Array, covariance: Array) -> tuple[Array, float]:
-    """Return the mean of the next value of each row of ``values`` (m, n), and the standard deviation of all.
+    """Return the predicted next value of each row (m, n), and the standard deviation of the predictions.
 
-    ``covariance`` (n + 1, n + 1): of the values and the next value. The values of a row share an unknown constant with
-    a flat prior (universal kriging; Rasmussen and Williams 2006, 2.7).
+    ``covariance`` (n + 1, n + 1): of the n values and the next value. Method: universal kriging with a constant mean
+    (Rasmussen and Williams 2006, 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
     cross, ones = covariance[:-1, -1], inverse.sum(axis=0)
@@ -177,14 +171,16 @@ def krige(values: Array, covariance: Array) -> tuple[Array, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) at n log sizes of a random slope (variance 1) plus a random walk (variance size)."""
+    """Return the covariance (n, n) at n log sizes of a line with random slope plus a random walk (each of variance
+    1).
+    """
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
-    """Return the indices of the levels after the last step that was steeper than linear.
+    """Return the indices of the measurements after the last step that was steeper than linear.
 
-    Steeper growth is a transient, from caches, a warm-up or a first size below one node.
+    Caches or a warm-up can cause such a step.
     """
     order = sorted(range(len(scales)), key=lambda place: _dimensions(scales[place]))
     kept = [order[-1]]
@@ -197,7 +193,6 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def _linear_growth(small: Scale, large: Scale) -> float:
-    """Return the log growth from ``small`` to ``large`` if the rate is linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

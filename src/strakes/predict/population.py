@@ -13,10 +13,10 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    ``curves``: probability that 1, 4, 16, ... ranks saturate a file system. ``exponent``: exponent of growth in ranks
-    beyond that. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of a system from its
-    curve after a growth in ranks by a factor of e. ``targets``, ``files``: mean and deviation of the exponents in
-    targets and files.
+    ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of growth in
+    ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of the
+    random walk around the curve, per factor e in ranks. ``targets``, ``files``: mean and standard deviation of the
+    exponents.
     """
 
     curves: Sequence[float]
@@ -29,5 +29,5 @@ class Population:
 
 @lru_cache(maxsize=1)
 def fitted() -> Population:
-    """Return the population that `python -m bench.prediction DATA --fit` wrote into population.toml."""
+    """Return the parameters in population.toml, which ``python -m bench.prediction DATA --fit`` writes."""
     return Population(**tomllib.loads(files(__package__).joinpath("population.toml").read_text(encoding="utf-8")))

@@ -1,5 +1,4 @@
-"""The statistics of strakes: contrasts, grades of answers, intervals, change points, level shifts, scalability.
+"""Statistics: comparisons of settings, grades of answers, intervals, change points, scalability.
 
-The functions are pure: they take arrays of samples, and return estimates with intervals and grades.
-First file to read: ``grades.py``.
+All functions are pure. First file to read: ``grades.py``.
 """

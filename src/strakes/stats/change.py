@@ -1,10 +1,9 @@
-"""Detect level changes in a series, value by value or afterwards, at a requested rate of false alarms.
+"""Detect level changes in a series at a given rate of false alarms.
 
-The cost of a segment is the sum of squares about its mean. A change point is found where a split lowers the cost by
-more than a penalty. PELT minimises the cost of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
-(2012) 1590). Values are first divided by the scale of the noise and clipped at 3 scale units. The penalty comes from
-simulated continuations of the series without a change: the largest cost reductions follow a Gumbel law. The paths are
-autoregressions; a stationary bootstrap draws their residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
+A change point is a split that lowers the sum of squares about the segment means by more than a penalty. PELT finds the
+best segmentation of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107 (2012) 1590). The penalty is
+a quantile of the largest reduction in simulated series without a change, which has a Gumbel distribution. The simulated
+series are autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
 """
 
 from __future__ import annotations
@@ -21,39 +20,39 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Number of values before the first test. The standard error of the scale is then 15%; with 30 values it would be 21%.
+# Number of values before the first test. From 60 values, the standard deviation of the noise is known to 15%.
 LEARN = 60
-# Minimum number of values after a change point, by grade.
+# Minimum number of values on the new level: for an early warning, and for a confirmed change.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values after a tested change point. Run time is proportional to it. 32 would miss real changes.
+# Maximum number of values since a tested change point. With 32, real changes are missed.
 REACH = 64
-# Allowed false early warnings per false confirmed change. Doubling it lowers the penalty by 0.7 of the Gumbel scale.
+# Number of false early warnings that are allowed for each false confirmed change.
 EARLY_FACTOR = 4.0
-# Values are clipped at this number of scale units. With 4, 6% fewer changes are found in one data set (docs/watch.md).
+# Outliers are clipped at this number of standard deviations. With 4, 6% fewer changes are found (docs/watch.md).
 _CLIP = 3.0
-_PATHS = 200  # Number of simulated series. 200 give the location of the Gumbel law to 9% of its scale.
-_HORIZON = 128  # Length of a simulated series. Run time is proportional to it.
-_LONGEST_PAST = 256  # Number of past values from which the noise is estimated. 256 normal values give the scale to 7%.
-_WARM_UP = 30  # Warm-up values of a series. At an autocorrelation of 0.9, 4% of the first value remains.
-# The noise is estimated again when the number of past values has grown by this factor, or by this number of values.
+# Simulated series: their number, their length, and the number of warm-up values. Run time is proportional to each.
+_PATHS, _HORIZON, _WARM_UP = 200, 128, 30
+# Number of past values from which the noise is estimated. 256 values give its standard deviation to 7%.
+_LONGEST_PAST = 256
+# The noise is estimated again after the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
-# Simulated drift: standard deviation over REACH values, in scale units. With 0, precision falls from 94% to 87%.
+# Simulated drift over REACH values, in standard deviations of the noise. Without it, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Minimum cost reduction by a past change, in variances times log(number of values). Minimum distance of two changes.
+# Penalty of a change in a whole series (in variances times the log of the length), and minimum length of a segment.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
-_LARGEST_AUTOCORRELATION = 0.97  # Maximum assumed autocorrelation. 0.985 would double the variance of simulated noise.
-# Maximum expected number of false alarms in _HORIZON values. A higher number would need the lower tail of the Gumbel
-# law, which is unreliable. Doubling it lowers the lowest penalty by 0.7 of the Gumbel scale.
+# Maximum assumed autocorrelation. 0.985 doubles the variance of the simulated noise.
+_LARGEST_AUTOCORRELATION = 0.97
+# Maximum expected number of false alarms in a simulated series. For more, the Gumbel distribution is inaccurate.
 _MOST_EXPECTED = 8.0
-_EULER = 0.5772  # Mean of a standard Gumbel distribution (Gumbel 1958).
-_SMALLEST_SCALE = 1e-9  # Scale of constant values, to avoid division by zero. Measured values scatter far more.
+# Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.
+_EULER, _SMALLEST_SCALE = 0.5772, 1e-9
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level at index ``begin`` (the first value on the new level), detected at index ``seen``.
+    """A change of the median from ``before`` to ``after``. ``size`` has a 90 % interval from ``low`` to ``high``.
 
-    ``before``, ``after``: medians of the old and the new level. ``low`` to ``high``: 90 % interval of ``size``.
+    ``begin``: index of the first value on the new level. ``seen``: index of the value at which the change was detected.
     """
 
     begin: int
@@ -100,7 +99,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Scale of a series' noise, and the distribution of the largest cost reductions that noise causes."""
+    """The standard deviation of a series, and the distribution of the largest apparent level change in the noise."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -124,7 +123,7 @@ class Noise:
     def difference(self, before: Numbers, after: Numbers) -> tuple[float, float]:
         """Return the 90 % interval of the difference of two medians.
 
-        By normal theory, medians have pi / 2 times the variance of means. Autocorrelation increases the variance.
+        The variance of a median is pi / 2 times that of a mean (normal theory). Autocorrelation increases both.
         """
         from scipy.stats import t as student
 
@@ -137,14 +136,13 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the detection threshold that noise exceeds with the probability ``alarms_per_value`` per value."""
+        """Return the threshold that noise exceeds with probability ``alarms_per_value`` for each new value."""
         place, scale = self._laws[grade]
-        # Without alarms, as for values at one time, the threshold is very high, not infinite.
         return place - scale * math.log(min(max(alarms_per_value, 1e-300) * _HORIZON, _MOST_EXPECTED))
 
 
 class Detector:
-    """Online detector of level changes. ``alarms_per_value``: allowed number of false confirmed changes per value."""
+    """Online detector of level changes. ``alarms_per_value``: allowed false alarms divided by the number of values."""
 
     def __init__(self, alarms_per_value: float) -> None:
         self.alarms_per_value = alarms_per_value
@@ -161,7 +159,7 @@ class Detector:
 
     @property
     def scale(self) -> float:
-        """Return a robust standard deviation of the noise, or 0 before enough values are known."""
+        """Return a robust standard deviation of the noise, or 0 before it has been estimated."""
         return self._noise.scale if self._noise else 0.0
 
     def add(self, value: float) -> Change | None:
@@ -211,12 +209,12 @@ class Detector:
 
 
 def aligned(past: Numbers) -> Numbers:
-    """Return the series without its level changes: every segment is shifted to the level of the last one.
+    """Return the series with all segments shifted to the level of the last segment.
 
-    If the series has more than one change per 30 values, return it unchanged: such changes are noise.
+    A series with more than one change per 30 values is returned as it is.
     """
-    # Level changes hardly affect differences of values, so differences at lags 1 and 2 give the autocorrelation (Chakar
-    # et al., Bernoulli 23 (2017) 1408).
+    # The autocorrelation is estimated from differences at lags 1 and 2, which level changes hardly affect (Chakar et
+    # al., Bernoulli 23 (2017) 1408).
     near, far = (float(np.median(np.abs(past[lag:] - past[:-lag]))) for lag in (1, 2))
     if len(past) < 2 * _SHORTEST_PAST or near <= _SMALLEST_SCALE:
         return past
@@ -241,13 +239,12 @@ def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> 
 
 
 def _gumbel(largest: Numbers) -> tuple[float, float]:
-    """Return location and scale of a Gumbel law, fitted to the mean and variance of ``largest``."""
     scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
     return float(largest.mean()) - _EULER * scale, scale
 
 
 def _autocorrelation(values: Numbers) -> float:
-    """Return the rank correlation of successive values, corrected for bias and limited to 0 to 0.97."""
+    """Return the rank correlation of successive values, corrected for bias (Marriott and Pope 1954)."""
     from scipy.stats import rankdata
 
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -263,7 +260,6 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
     residuals = residuals - residuals.mean()
     length = len(past) + _HORIZON + _WARM_UP
     drawn = residuals[_blocks(len(residuals), length, generator)]
-    # The estimated autocorrelation has a sampling error, so each simulated series gets another value.
     error = math.sqrt((1 - autocorrelation**2) / len(past))
     owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
     for column in range(1, length):
@@ -272,7 +268,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
 
 
 def _blocks(count: int, length: int, generator: np.random.Generator) -> Indices:
-    """Return indices for a stationary bootstrap, one path per row. Mean block length: cube root of ``count``."""
+    """Return indices for a stationary bootstrap with a mean block length of the cube root of ``count``."""
     begins = generator.random((_PATHS, length)) < count ** (-1 / 3)
     begins[:, 0] = True
     starts = generator.integers(0, count, size=(_PATHS, length))

@@ -1,8 +1,7 @@
-"""Test published claims on ratios with the samples of a run.
+"""Test published claims on ratios of two settings with the samples of a run.
 
-A claim has one or more conditions, each a range for the ratio of two settings. A claim holds if all its conditions hold
-(intersection-union test: Berger, Technometrics 24 (1982) 295). Grades mean the same as in ``grades``. The family-wise
-error is computed separately for claims and for questions. All functions are pure.
+A claim holds if all its conditions hold (intersection-union test: Berger, Technometrics 24 (1982) 295). The module
+``grades`` defines the grades. All functions are pure.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of "sure" verdicts on claims: at the end of a study, and over all studies at each interim analysis.
+# Family-wise error of "sure" verdicts: in the final analysis of a study, and in all its interim analyses together.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` to ``high`` (0, infinity: unlimited)."""
+    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` (0: no bound) to ``high`` (or infinity)."""
 
     a: Values
     b: Values
@@ -40,7 +39,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The measured ratio for one condition of a claim, with its 90 % interval and the number of rounds of trials."""
+    """A measured ratio with its 90 % interval. ``blocks``: number of rounds in which both settings were measured."""
 
     ratio: float
     low: float
@@ -50,9 +49,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judgement of a published claim, with its grade.
+    """The verdict on a published claim. If it is undecided, ``holds`` is the more probable answer.
 
-    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the least supported condition.
+    ``part``: index of the condition with the least evidence.
     """
 
     holds: bool
@@ -62,7 +61,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Return a judgement for each claim of a study, or None if too few rounds measured one of the claim's conditions.
+    """Return the verdict on each claim, or None for a claim with a condition that too few rounds measured.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]
@@ -98,7 +97,6 @@ def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Po
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
     p = max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     ratios = tuple(map(_ratio, contrasts))
-    # The direction of the test was chosen from the data, so double the p-value.
     return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, 2 * p)
 
 

@@ -1,10 +1,10 @@
-"""Comparisons of settings that were measured in the same rounds (blocks): estimate, interval, posterior and grade.
+"""Compare settings that were measured in the same rounds (blocks): estimate, interval, posterior and p-value.
 
-Every comparison is a set of log ratios, one per round, so that drift and other users' load cancel. The estimate is the
-trimmed mean with the standard error of Yuen (Biometrika 61 (1974) 165). Variances of all comparisons of a run are
-shrunk towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Joint statements are corrected
-by Holm's method (Scand. J. Statist. 6 (1979) 65); a single statement uses the posterior under a scale mixture of
-normals (adaptive shrinkage: Stephens, Biostatistics 18 (2017) 275). All functions are pure.
+A comparison consists of one log ratio per round, so drift and the load of other users cancel. The estimate is a trimmed
+mean with the standard error of Yuen (Biometrika 61 (1974) 165). The variances of all comparisons of a run are shrunk
+towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Holm's method corrects p-values for
+multiple tests (Scand. J. Statist. 6 (1979) 65). Posteriors have a scale mixture of normals as prior (adaptive
+shrinkage: Stephens, Biostatistics 18 (2017) 275). All functions are pure.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of values for a trimmed mean. Of six values, trimming would remove two (33%).
+# Minimum number of values for trimming. Of six values, trimming would remove a third.
 TRIM_FROM = 7
-# Share of values that the trimmed mean omits at each end. With 0, a third of the power is lost if one value in ten is
-# several times too slow. With 0.2, a tenth is lost under normal noise (bench/truth).
+# Share of values that is trimmed at each end. With 0, outliers in a tenth of the values cost a third of the power. With
+# 0.2, a tenth of the power is lost under normal noise (bench/truth).
 TRIM_SHARE = 0.1
-# Minimum number of values for an estimate. With two, the t quantile at 90% would be 6.3 instead of 2.9.
+# Minimum number of values for an estimate. With two, the t quantile at 90% is 6.3 instead of 2.9.
 FEWEST_BLOCKS = 3
-# The prior of a true log ratio is a mixture of zero-mean normal distributions with these standard deviations. The first
-# (2%) is for differences that do not matter. The others cover 5% to a factor of more than 1,000. Without the two
-# largest, the prior excluded a real factor of 1,700.
+# Standard deviations of the normal distributions whose mixture is the prior of a log ratio. The smallest (2%) stands
+# for differences that do not matter. The largest allow for a measured ratio of 1,700.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Prior weight of each element of SCALES, as an equivalent number of comparisons, fitted to surveys of five file
-# systems. Half or twice these weights change the grade of 2% of the answers.
+# Prior weight of each standard deviation, as a number of comparisons, fitted to surveys of five file systems. Half or
+# twice these weights change the grade of 2% of the answers.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """The log ratio of two settings in ``blocks`` rounds: mean, variance of one round, degrees of freedom."""
+    """The mean log ratio of two settings over ``blocks`` rounds.
+
+    ``variance``: of the log ratio in one round. ``freedom``: degrees of freedom of the variance.
+    """
 
     blocks: int
     mean: float
@@ -52,12 +54,12 @@ class Contrast:
         return math.sqrt(self.variance / self.blocks)
 
     def reversed(self) -> Contrast:
-        """Return the contrast with the two settings exchanged."""
+        """Return the same comparison with the two settings exchanged."""
         return Contrast(self.blocks, -self.mean, self.variance, self.freedom)
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Return the contrast of two settings from log values by round, or None with fewer than three common rounds.
+    """Return the comparison of two settings from their log values by round, or None with too few common rounds.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom
@@ -68,7 +70,7 @@ def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | No
 
 
 def trimmed(values: Sequence[float]) -> Contrast:
-    """Return the trimmed mean of values as a contrast. The standard error is Yuen's, from the winsorized variance.
+    """Return the trimmed mean, with Yuen's standard error from the winsorized variance.
 
     >>> trimmed([1.0] * 9 + [100.0]).mean
     1.0
@@ -86,13 +88,13 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The typical variance of all comparisons of a run, and its degrees of freedom (may be infinite)."""
+    """The typical variance of the comparisons of a run. ``freedom``: its degrees of freedom, which may be infinite."""
 
     variance: float
     freedom: float
 
     def moderate(self, contrast: Contrast) -> Contrast:
-        """Return the contrast with its variance shrunk towards the common variance."""
+        """Return the comparison with its variance shrunk towards the typical variance."""
         if not math.isfinite(self.freedom):
             return Contrast(contrast.blocks, contrast.mean, self.variance, 1e6)
         freedom = self.freedom + contrast.freedom
@@ -100,9 +102,9 @@ class Shrinkage:
         return Contrast(contrast.blocks, contrast.mean, variance, freedom)
 
 
-# Minimum variance of log rates. Clocks and counters resolve about 0.2%, so a smaller scatter is due to chance.
+# Minimum variance of log rates. Clocks and counters resolve about 0.2%.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances to estimate their spread: with four, the standard error is 82%, with three 100%.
+# Minimum number of variances for an estimate of their spread, which then has a standard error of 82%.
 _FEWEST_CONTRASTS = 4
 
 
@@ -110,7 +112,6 @@ def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
     """Return the scaled F distribution that fits the variances of all comparisons (Smyth 2004, section 6.2)."""
     if len(contrasts) < _FEWEST_CONTRASTS:
         return Shrinkage(_SMALLEST_VARIANCE, 0.0)
-    # Import here, because importing SciPy takes longer than a short run.
     import numpy as np
     from scipy.special import digamma, polygamma
 
@@ -146,7 +147,7 @@ def interval(contrast: Contrast, confidence: float) -> tuple[float, float]:
 
 
 def p_value(contrast: Contrast) -> float:
-    """Return the one-sided p-value of the hypothesis that the first setting is not better than the second."""
+    """Return the one-sided p-value of the hypothesis that the first setting is not better than the second one."""
     from scipy.special import stdtr
 
     if contrast.error <= 0:
@@ -169,7 +170,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of true log ratios in a run: a mixture of normals, with one weight for each of ``SCALES``."""
+    """Distribution of the true log ratios in a run: a normal mixture with a weight for each of ``SCALES``."""
 
     weights: tuple[float, ...]
 
@@ -201,13 +202,13 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior probability of prior scale (first axis) and true log ratio (second axis, values in ``grid``)."""
+    """Joint posterior of the scale in ``SCALES`` (rows) and the true log ratio in ``grid`` (columns)."""
 
     grid: Array
     joint: Array
 
     def worse(self) -> float:
-        """Return the local false-discovery rate of the statement "the first setting is better"."""
+        """Return the local false-discovery rate of the statement that the first setting is better."""
         return float(1 - self.joint[1:, self.grid > 0].sum())
 
     def within(self, low: float, high: float) -> float:

@@ -1,8 +1,8 @@
 """Graded answers to the questions of a run, such as "which request size is best?". All functions are pure.
 
-``sure``: with a probability of 95 %, all answers with this grade are correct (``LOOKS``, ``FINAL_ERROR``). ``likely``:
-the probability that this answer is wrong is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small factor
-of each other. ``undecided``: all other answers, which name the best setting but do not recommend it.
+``sure``: all answers with this grade are correct with a probability of 95 %. ``likely``: this answer is wrong with a
+probability of at most ``LIKELY_ERROR``. ``alike``: the rates of all settings differ by a small factor at most.
+``undecided``: the answer names the best measured setting, but does not recommend it.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from strakes.stats.contrasts import (
 Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
-# Maximum estimated probability (7%) that a "likely" answer is wrong. A lower one leaves more answers undecided.
+# Maximum posterior probability that a "likely" answer is wrong.
 LIKELY_ERROR = 0.07
-# Interim analyses (looks): number of rounds -> error probability. A question with a "sure" answer is not measured
-# further. The total error is at most the sum over the looks and the final analysis (union bound). If successive rounds
-# have a correlation of 0.5, the error is up to a quarter higher.
+# Number of rounds before an interim analysis -> its error probability, and error probability of the final analysis. The
+# error of all analyses together is at most the sum (union bound). If successive rounds have a correlation of 0.5, it is
+# up to a quarter higher.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with both looks is 5%.
-# A setting at most 10% slower than the best is good enough, because whole runs differ by 14% (docs/statistics.md).
+FINAL_ERROR = 0.03
+# A setting that is at most 10% slower than the best one is good enough. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Settings get the grade "alike" if their rates differ at most by one of these factors.
+# Maximum ratios of rates for the grade "alike". The smaller one is tried first.
 ALIKE_WITHIN = (1.05, 1.1)
-# The grade "alike" needs this posterior probability. In simulated surveys, 1% to 3% of the "alike" answers are wrong.
+# Posterior probability that the grade "alike" needs. In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
-ALIKE_CONFIDENCE = 0.7  # Confidence of intervals for the grade "alike". 0.9 would halve the number of such answers.
-# Confidence of each interval that users see. Intervals at 95% are at least 1.2 times as wide.
+# Confidence of the intervals behind the grade "alike", and of the intervals in reports.
+ALIKE_CONFIDENCE = 0.7
 INTERVAL_CONFIDENCE = 0.9
-# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% would take 1.4 times as long.
+# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% takes 1.4 times as long.
 POWER = 0.8
 # Maximum suggested budget, as a multiple of the run's budget.
 MOST_TIMES = 20
 
 
 def times_to_decide(low: float, high: float) -> float:
-    """Return how many times longer a measurement must be to decide a comparison with a power of 80 %.
+    """Return the factor by which a measurement must be longer to decide a comparison with a power of 80 %.
 
-    ``low``, ``high``: 90 % interval, which narrows with the square root of time. A smaller difference counts as 10 %.
+    ``low``, ``high``: 90 % interval of the measured ratio. Differences below 10 % are treated as 10 %.
 
     >>> round(times_to_decide(0.9, 1.4), 1), times_to_decide(1.5, 1.6)
     (8.2, 1.5)
     """
     half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
-    # A true difference of 1.5 half-widths is outside the interval with a probability of 80 % (Cohen, 1988).
+    # Intervals narrow with the square root of time. A difference of 1.5 half-widths has a power of 80 % (Cohen, 1988).
     return max(1.5, (1.5 * half / max(effect, math.log(GOOD_ENOUGH))) ** 2)
 
 
 @dataclass(frozen=True)
 class Versus:
-    """The best setting compared with another one: ratio (above 1: the best is better), 90 % interval and grade."""
+    """The best setting compared with the setting ``level``: ratio (above 1: the best is better) and 90 % interval."""
 
     level: int
     ratio: float
@@ -75,9 +75,9 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answer:
-    """The graded answer to "which level is best?": index of the ``chosen`` level, and comparisons with the others.
+    """The graded answer to "which level is best?". ``chosen``: index of the best level.
 
-    ``versus``: comparison with the worst level, which decides the grade. ``within``: maximum factor if "alike".
+    ``versus``: comparison with the worst level. ``within``: maximum ratio of rates for the grade "alike".
     """
 
     chosen: int
@@ -89,9 +89,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The question "which level (setting) is best?" with the measured values of each level.
+    """The question "which level (setting) is best?" with the values of each level by round.
 
-    ``ordered``: levels are sorted by cost, and the cheapest good enough one is chosen, instead of the best mean.
+    ``ordered``: levels are sorted by cost, and the answer is the cheapest level that is good enough.
     """
 
     levels: tuple[Values, ...]
@@ -99,7 +99,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the graded answer to each question of a run, or None if no two levels share enough rounds of trials.
+    """Return the graded answer to each question, or None if no two of its levels share enough rounds.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -117,7 +117,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions with a "sure" answer in the interim analysis after ``block`` rounds."""
+    """Return the indices of the questions that an interim analysis up to round ``block`` answered "sure"."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -132,7 +132,7 @@ def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    if not choices:  # Return early: loading numpy takes 50 ms.
+    if not choices:
         return []
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
@@ -178,7 +178,7 @@ class _Question:
         self._chosen = enough[0] if choice.ordered else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # The two levels were chosen from the data, so correct the p-value for all ordered pairs (Bonferroni).
+        # Bonferroni correction for all ordered pairs of levels.
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
@@ -219,9 +219,9 @@ class _Question:
         return True
 
 
-# A cheaper setting is chosen if it is good enough with a probability of 90%. Higher values favour expensive settings.
+# Minimum probability that a chosen cheaper setting is good enough. Higher values favour expensive settings.
 ENOUGH_PROBABILITY = 0.9
-# Maximum probabilities, for "sure" and "likely" answers, that another setting is more than 10% faster.
+# Maximum probability that another setting is more than 10% faster: for a "sure" answer, and for a "likely" one.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -1,7 +1,7 @@
 """Distribution-free intervals for a median, and estimates that contain such intervals.
 
 The median lies between the k-th smallest and the k-th largest of n independent values with probability 1 - 2 P(B < k),
-B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122. This is exact, and conservative with ties.
+where B is binomial (n, 1/2). Source: Thompson, Ann. Math. Statist. 7 (1936) 122.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Reports show the range of most values if its ends differ by at least this factor. No verdict depends on the factor.
-FAR_APART = 2.0  # With 1.5, up to 57% of a survey's rates would have such a range.
-# Interpolated intervals have up to 1.2 times their nominal error (measured for 4 to 30 values of ten distributions), so
-# they are computed for this share of the allowed error.
+# Factor between the ends of the range of most values from which reports show this range.
+FAR_APART = 2.0
+# Share of the allowed error for which interpolated intervals are computed. Without it, they have up to 1.2 times their
+# nominal error (measured for 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85
-# Minimum number of values for an interval. With two, the t quantile at 90% would be 6.3 instead of 2.9.
+# Minimum number of values for an interval. With two, the t quantile at 90% is 6.3 instead of 2.9.
 _FEWEST_WITH_INTERVAL = 3
 
 
@@ -35,7 +35,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The median of ``runs`` values. ``interval`` is None if there are too few values for the requested confidence."""
+    """The median of ``runs`` values. ``interval`` is None if there are too few values for an interval."""
 
     median: float
     interval: Interval | None
@@ -43,9 +43,7 @@ class Estimate:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two middle ones.
-
-    Raises ValueError if there is no value, or if a value is not finite.
+    """Return the median. Raises ValueError for an empty sequence or a value that is not finite.
 
     >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])
     (2.0, 2.5)
@@ -56,9 +54,9 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of the values without the smallest tenth and the largest tenth.
+    """Return the range without the smallest and the largest tenth of the values.
 
-    Raises ValueError if there is no value, or if a value is not finite.
+    Raises ValueError for an empty sequence or a value that is not finite.
 
     >>> most_of([3.0, 1.0, 2.0]), most_of([float(value) for value in range(20)])
     ((1.0, 3.0), (2.0, 17.0))
@@ -69,7 +67,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def far_apart(values: Sequence[float]) -> bool:
-    """Return whether the range of the values is so wide that reports show the range in addition to the median.
+    """Return whether the values scatter so much that reports show their range.
 
     >>> far_apart([1.0, 1.1, 1.0, 1.9]), far_apart([1.0, 1.1, 1.0, 2.1])
     (False, True)
@@ -79,10 +77,9 @@ def far_apart(values: Sequence[float]) -> bool:
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the narrowest interval between k-th smallest and k-th largest value with this confidence for the median.
+    """Return the narrowest order-statistic interval for the median, or None with too few values.
 
-    Return None with too few values. The number of values must not have been chosen after seeing them. Reciprocals
-    (times instead of rates) have the reciprocal interval. Raises ValueError for a value that is not finite.
+    The number of values must not depend on the values. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -97,9 +94,8 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return an interval for the median, interpolated between order statistics, or None with too few values.
 
-    Method: Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. The interval is never wider than the exact
-    one; with fewer than 20 values, it can be half as wide. The method is approximate, so it gets 0.85 of the allowed
-    error. Its coverage (docs/statistics.md) is too low if the values form two groups of equal size.
+    Method: Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. Its coverage is too low if the values form
+    two groups of equal size (docs/statistics.md).
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -119,10 +115,10 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 
 
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return an interval for the median or, with too few values for that, a t interval of the logarithms.
+    """Return an interval for the median. With too few values, return a t interval of the logarithms.
 
-    At a confidence of 0.9, three or four values get the t interval. Return None with fewer than three values, or if the
-    t interval would need the logarithm of a value that is not positive.
+    Return None with fewer than three values, or if the t interval would need the logarithm of a value that is not
+    positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))
@@ -144,7 +140,7 @@ def figure_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 @cache
 def smallest_runs(confidence: float) -> int:
-    """Return the smallest number n of values that has an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
+    """Return the minimum number of values for an order-statistic interval with this confidence.
 
     >>> smallest_runs(0.9), smallest_runs(0.95), smallest_runs(0.99)
     (5, 6, 8)
@@ -158,9 +154,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """Return the largest k for which the interval from k-th smallest to k-th largest value has this confidence.
+    """Return the largest k for which the k-th smallest and k-th largest value enclose the median with ``confidence``.
 
-    Return 0 if even k = 1 (the whole range) does not have this confidence.
+    Return 0 if even the range of all values has a lower confidence.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)
@@ -173,7 +169,7 @@ def symmetric_rank(runs: int, confidence: float) -> int:
 
 
 def coverage(runs: int, rank: int) -> float:
-    """Return the probability that the median lies between the rank-th smallest and the rank-th largest value.
+    """Return the probability that the rank-th smallest and the rank-th largest value enclose the median.
 
     >>> coverage(5, 1), coverage(2000, 950) > 0.97
     (0.9375, True)
@@ -193,7 +189,7 @@ def _coverages(runs: int) -> tuple[float, ...]:
 
 
 def in_order(values: Sequence[float]) -> list[float]:
-    """Return the values sorted. Raises ValueError if there is no value, or if a value is not finite."""
+    """Return the sorted values. Raises ValueError for an empty sequence or a value that is not finite."""
     if not values:
         raise ValueError("a median needs at least one value")
     if not all(math.isfinite(value) for value in values):

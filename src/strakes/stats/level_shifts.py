@@ -1,10 +1,10 @@
-"""Level shifts of a short series of autocorrelated runs, such as nightly benchmarks.
+"""Find level shifts in a short series of autocorrelated runs, such as nightly benchmarks.
 
-PELT proposes shifts in the ranks of the runs (:func:`strakes.stats.change.segments`). Each is tested on its two
-adjacent levels, with outliers clipped. The statistic is the largest t statistic of all splits, deflated by the
-autocorrelation of the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). The p-value comes from
-simulated first-order autoregressions. Few runs do not determine the autocorrelation, so the largest p-value over
-several autocorrelations counts. The weakest shift is dropped until all that remain are significant (Bonferroni).
+PELT proposes shifts in the ranks of the runs. The test of a shift uses its two adjacent levels, with outliers clipped.
+The test statistic is the largest t statistic of all splits, divided by the effect of the residuals' autocorrelation
+(bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). P-values come from simulated first-order autoregressions.
+A short series does not determine its autocorrelation, so the largest p-value over several autocorrelations counts. The
+weakest shift is dropped until all shifts are significant (Bonferroni).
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of runs at one level. The median of five runs has an interval at 90%, the median of four has none.
+# Minimum number of runs at one level. The median of four runs has no interval at 90%.
 SHORTEST = 5
-# Simulated autocorrelations. A shift must be significant for all. Nightly runs on production systems show up to 0.7.
+# Autocorrelations of the simulated series. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-_SIMULATED = 4000  # Number of simulated series. Run time is proportional to it.
-# Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
-_NEAR, _FAR = 0.05, 0.005
-# Clip values at this number of standard deviations of the noise. 0.3% of normal noise is farther from the level.
+# Number of simulated series, and tail probabilities of the two quantiles to which a power-law tail is fitted.
+_SIMULATED, _NEAR, _FAR = 4000, 0.05, 0.005
+# Outliers are clipped at this number of standard deviations, beyond which 0.3% of normal noise lies.
 _CLIP = 3.0
 
 
 @dataclass(frozen=True)
 class LevelShift:
-    """A change of level. Run ``index`` is the first on the new level. ``before``, ``after``: medians of the levels."""
+    """A change of the median from ``before`` to ``after``. ``index``: the first run on the new level."""
 
     index: int
     before: float
@@ -42,9 +41,9 @@ class LevelShift:
 
 
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
-    """Return the level shifts of a series in time order. ``error``: probability of a shift in a series without any.
+    """Return the level shifts of a series in time order. Raises ValueError for an empty series.
 
-    ``shortest``: minimum number of runs at one level. Raises ValueError for an empty series.
+    ``error``: probability of a false shift in a series. ``shortest``: minimum number of runs at one level.
 
     >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(shift.index, shift.before, shift.after) for shift in found]
@@ -75,9 +74,9 @@ def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = S
 
 
 def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
-    """Return the smallest shift in the middle of a series like ``values`` that is found with a probability of 80 %.
+    """Return the smallest shift that is found in a series like ``values`` with a probability of 80 %.
 
-    Scatter and autocorrelation are estimated from ``values``. A simulation allows for the errors of both estimates.
+    Scatter and autocorrelation are estimated from ``values``. The shift is in the middle of the series.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < detectable_shift(level + level, 0.05) < 20
@@ -96,13 +95,12 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # Differences of successive runs contain the noise, but hardly any shift, so estimate the scale from them. The
-    # penalty is Schwarz's criterion, which proposes too many levels rather than too few.
+    # The scale is estimated from differences of successive runs, which shifts hardly affect. The penalty is Schwarz's
+    # criterion.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
     proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
-    # Estimate the scale from the outer deciles, so that a second mode of three runs in ten is not clipped. For normal
-    # noise these deciles are 2.56 standard deviations apart.
+    # The outer deciles of normal noise are 2.56 standard deviations apart.
     low, high = np.quantile(series - levels, (0.1, 0.9))
     reach = _CLIP * float(high - low) / 2.56
     return np.clip(series, levels - reach, levels + reach), proposed
@@ -114,7 +112,6 @@ def _p_value(series: NDArray[np.float64], shortest: int) -> float:
 
 
 def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the largest t statistic of all splits of each row, deflated by the autocorrelation of the residuals."""
     import numpy as np
 
     largest, residuals = _best_split(series, shortest)

@@ -1,7 +1,7 @@
-"""Expected imbalance of directories that a hash distributes over targets (balls into bins, normal approximation).
+"""Expected imbalance of directories that a hash distributes over targets (balls into bins).
 
-The busiest of m targets has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
-c is the mean of the largest of m independent standard normal values (Tippett, Biometrika 17 (1925) 364).
+Of n directories, the busiest of m targets gets n / m + c sqrt(n / m), if n is well above m (Raab and Steger, RANDOM
+1998). c is the expected maximum of m standard normal values (Tippett, Biometrika 17 (1925) 364).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return the minimum number of directories that keep the busiest target within 1 + ``excess`` times the mean load.
+    """Return the minimum number of directories for which the busiest target has at most 1 + ``excess`` times the mean
+    load.
 
     >>> directories_within(0.1, 3)
     215

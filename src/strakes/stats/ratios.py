@@ -1,9 +1,8 @@
 """Ratios of two settings with intervals, and simultaneous verdicts on many ratios.
 
-All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
-(docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
-same scatter. The requested confidence is for all verdicts together, so each single interval has a higher one
-(Bonferroni). For example, ten cells at 90 % need intervals at 99 %, which take at least eight runs.
+Ratios are computed from logarithms, so a / b is exactly the inverse of b / a. The methods were chosen by simulation
+(docs/decisions/0003-ratio-intervals.md). The confidence of all verdicts together is set, and each interval has a higher
+one (Bonferroni). For example, ten intervals need 99 % each for 90 % together.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Minimum relative difference between two single runs that counts. Nine of ten pairs of runs on an unchanged system
-# differ by less. Whole runs scatter by 14% (docs/statistics.md), which is not visible within a run.
+# Minimum relative difference between two single runs for a verdict. On an unchanged system, nine of ten pairs of runs
+# differ by less (docs/statistics.md).
 ONE_PAIR = 0.4
-# Minimum number of batch means of a run. Fewer have no interval at a confidence of 99%.
+# Minimum number of batches. Fewer medians have no interval at a confidence of 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices into which a run is split. Their medians show drift; twice the number shows mostly noise.
+# Number of time slices of a run. The medians of more slices show mostly noise.
 _PARTS = 4
 
-# A function that returns the ratio of two settings with an interval of the given confidence.
+# Function from the confidence of an interval to the ratio of two settings with this interval.
 RatioAt = Callable[[float], Estimate]
 
 
 class Verdict(StrEnum):
-    """Verdict on setting a compared with setting b, from the ratio a / b of their rates."""
+    """The verdict on setting a compared with setting b, from the ratio a / b of their rates."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -41,7 +40,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with its verdict and grade. ``needs``: text on the data that an INCONCLUSIVE verdict lacks, else ""."""
+    """A ratio with its verdict and grade. ``needs``: the data that are missing for a conclusive verdict."""
 
     verdict: Verdict
     ratio: Estimate
@@ -50,10 +49,10 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b of two settings over their common rounds, with the interval of the trimmed mean.
+    """Return the ratio a / b of two settings over their common rounds, with the interval of a trimmed mean.
 
-    ``a``, ``b``: values by number of the round. A disturbance of a whole round (drift, another user's job) cancels. The
-    interval is None with fewer than three common rounds or a value not above zero. Raises ValueError for no rounds.
+    ``a``, ``b``: round -> value. A disturbance of a whole round cancels. The interval is None with fewer than three
+    common rounds, or with a value of zero or less. Raises ValueError without a common round.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -68,10 +67,10 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """Return the ratio of the medians of two sets of independent values. ``runs``: size of the smaller set.
+    """Return the ratio of the medians of two sets of independent values.
 
-    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693). The
-    interval is None if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
+    The MOVER method combines the intervals of both medians (Zou and Donner, Statist. Med. 27 (2008) 1693). The interval
+    is None if a set is too small or has a value that is not positive. Raises ValueError for an empty set.
 
     >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
     2.0
@@ -96,10 +95,10 @@ def _plain_ratio(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def verdict(ratio: Estimate, margin: float) -> Verdict:
-    """Return the verdict that the interval of a ratio allows. Raises ValueError for a negative margin.
+    """Return the verdict on a ratio. Raises ValueError for a negative margin.
 
-    SAME: the interval lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on
-    one side of 1, but not within the margin. INCONCLUSIVE: all other ratios, and ratios without an interval.
+    SAME: the interval lies between 1 / (1 + margin) and 1 + margin. FASTER or SLOWER: the interval lies on one side of
+    1. INCONCLUSIVE: other intervals, or no interval.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -117,7 +116,7 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
 
 
 def half_width_for(margin: float) -> float:
-    """Return the relative half-width that both settings' intervals need for the verdict SAME within ``margin``.
+    """Return the relative half-width of both settings' intervals that allows the verdict SAME.
 
     Half-widths add in quadrature. Half of the margin is reserved for the deviation of the ratio from 1.
 
@@ -128,7 +127,7 @@ def half_width_for(margin: float) -> float:
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """Return the confidence that each of several intervals needs so that all are correct with ``confidence``.
+    """Return the confidence of each of several intervals that together have the confidence ``confidence``.
 
     >>> round(bonferroni(0.9, 5), 4)
     0.98
@@ -139,9 +138,9 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
+    """Return verdicts that are all correct with probability ``confidence``. Ratios above 1 are better.
 
-    ``least``: intervals closer to 1 than this share are INCONCLUSIVE. Raises ValueError for a negative margin.
+    ``least``: minimum relative difference from 1 for FASTER or SLOWER. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -172,10 +171,9 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
     """Return a function that estimates the ratio of run ``b`` to run ``a`` from their values in time order.
 
-    A disturbance of seconds slows several successive values, so they are dependent. Long series are therefore split
-    into batches, and the medians of the batches are compared (batch means: Law and Kelton, Simulation Modeling). The
-    variance between runs is estimated from the medians of longer time slices. It is not divided by their number: on a
-    machine that changes slowly, means over longer times scatter no less (docs/statistics.md).
+    Successive values of a run depend on each other, so the medians of batches are compared (batch means: Law and
+    Kelton, Simulation Modeling). The variance between runs is estimated from the medians of time slices. It is not
+    divided by the number of slices, because means over longer times do not scatter less (docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -196,7 +194,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of ``number`` successive batches, or all values if a batch would have fewer than two.
+    """Return the medians of ``number`` successive batches. If batches would be smaller than two, return all values.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -208,25 +206,21 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of set ``b`` to set ``a``. Each value is the median of one run.
-
-    The scatter of the values includes differences between runs.
-    """
+    """Return a function that estimates the ratio of set ``b`` to set ``a``. A value is the median of a run."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a`` from pairs of values measured in the same round."""
+    """Return a function that estimates the ratio of ``b`` to ``a`` from their values in the same rounds."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
-    """Return the geometric mean of all measurements, for each round in which each of them has a value.
+    """Return round -> geometric mean of all measurements, for rounds in which every measurement has a value.
 
-    ``cells``: for each measurement, its values by round, and whether lower is better; such values are inverted. Unlike
-    in a ratio, a disturbance of a whole round does not cancel.
+    ``cells``: for each measurement, its values by round, and whether lower values are better. Such values are inverted.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

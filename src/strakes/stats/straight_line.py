@@ -1,4 +1,4 @@
-"""Extrapolate a least-squares line through values by size (Draper and Smith, Applied Regression Analysis, ch. 1)."""
+"""Extrapolate a least-squares line of values over sizes (Draper and Smith, Applied Regression Analysis, ch. 1)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at the smallest and at the largest size. The standard error of a variance from three is 100%.
+# Minimum number of values at each end. Three values give a variance with a standard error of 100%.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted value, with the interval that contains one new measurement with probability ``confidence``."""
+    """A predicted value. The interval contains one new measurement with probability ``confidence``."""
 
     value: float
     low: float
@@ -21,7 +21,7 @@ class Forecast:
 
 
 def forecast(points: Sequence[tuple[float, float]], at: float, confidence: float) -> Forecast | None:
-    """Return the value at size ``at`` from points (size, value), or None with fewer than three points at an end.
+    """Return the predicted value at size ``at`` from (size, value) points, or None with too few points.
 
     >>> found = forecast([(1, 3.0), (1, 3.1), (1, 3.2), (200, 5.1), (200, 5.0), (200, 4.9)], 2000, 0.9)
     >>> round(found.value, 1), found.low < 22 < found.high

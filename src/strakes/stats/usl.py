@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FEWEST_LEVELS = 4  # Minimum number of different client counts. Half would not determine the three coefficients.
-RESAMPLES = 500  # Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
-# Maximum relative residual with which the law is trusted beyond the measured range.
+# Minimum number of different client counts. The law has three coefficients.
+FEWEST_LEVELS = 4
+# Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
+RESAMPLES = 500
+# Maximum relative residual at which the law may be extrapolated.
 _DESCRIBES = 0.05
 
 
@@ -54,12 +56,11 @@ class Law:
 
 @dataclass(frozen=True)
 class Scalability:
-    """The law fitted to the medians, and laws fitted to resampled runs, which give the intervals.
+    """The law fitted to the medians of runs, with intervals from laws fitted to resampled runs.
 
-    Coefficients of resampled laws may be negative: setting them to zero would bias extrapolated rates downwards. The
-    coefficients of the law itself are not negative, and every interval includes the law's value. ``worst_residual``:
-    the largest relative distance of a measured median from the law. Above the scatter of the runs, the law does not
-    describe this system. Above 5 %, intervals beyond the measured range include a constant rate.
+    ``worst_residual``: largest relative distance of a measured median from the law. Above 5 %, intervals beyond the
+    measured range include a constant rate. Resampled laws may have negative coefficients, because setting them to zero
+    would bias extrapolated rates.
     """
 
     law: Law
@@ -70,21 +71,21 @@ class Scalability:
 
     @property
     def contention(self) -> Interval:
-        """Return the interval of the share of work that queues."""
+        """Interval of the share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
 
     @property
     def coherency(self) -> Interval:
-        """Return the interval of the cost of coherency."""
+        """Interval of the cost of coherency."""
         return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
 
     @property
     def peak(self) -> Interval:
-        """Return the interval of the number of clients with the highest rate. Infinite end: no decrease was seen."""
+        """Interval of the number of clients with the highest rate. Its end is infinite if no decrease was seen."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
-        """Return the interval of the total rate of ``clients`` clients, if no new bottleneck appears."""
+        """Return the interval of the total rate of ``clients`` clients."""
         interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
         if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
             return interval
@@ -99,7 +100,7 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Return the law fitted to the rates of runs by number of clients. Resampling has a fixed seed.
+    """Return the law fitted to number of clients -> rates of runs.
 
     Raises ValueError for fewer than four different numbers of clients, or for a rate that is not positive.
 
@@ -131,10 +132,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the terms of the law (last axis), weighted by the rate per client, and the scale of each term.
-
-    The law is fitted as N / X, which is linear in its coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
-    """
+    """Return the scaled terms of N / X = 1/r + c/r (N - 1) + k/r N (N - 1), weighted by X / N, and their scales."""
     import numpy as np
 
     number = np.asarray(clients, dtype=float)
@@ -146,7 +144,6 @@ def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[
 def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
     import numpy as np
 
-    # An extreme bootstrap sample can give a single client a negative time per operation.
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]
